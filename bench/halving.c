@@ -381,7 +381,7 @@ static bool solve(void *self, size_t at, unsigned worker)
 	return true;
 }
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
 static double regret(const struct answer *a)
 {

@@ -86,7 +86,7 @@ class Channel:
 
 
 class Bar:
-    """Stands where engines take a progress bar (tqdm) and tells ProfLLM instead of a terminal."""
+    """Replaces an engine's progress bar (tqdm): reports to ProfLLM instead of a terminal."""
 
     channel: Channel
 
@@ -265,7 +265,7 @@ def serve(make_adapter) -> int:
 
 
 class Batch:
-    """The requests that were put, and how one prompt is told from another."""
+    """The requests of a batch, and how prompts are distinguished."""
 
     def __init__(self) -> None:
         self.requests = []

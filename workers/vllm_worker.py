@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drives vLLM for ProfLLM: the engine's own Python interface, and nothing beside it.
+"""Drives vLLM for ProfLLM through the engine's own Python interface.
 
-The two clock reads of every call stand where `vllm bench` has them; all that can be made before
-(prompts, sampling parameters) is made before. Made for vLLM 0.11 and later: what a release does
-not have is reported as not supported.
+The two clock reads of every call are where `vllm bench` has them; prompts and sampling parameters
+are made before. Made for vLLM 0.11 and later: what a release does not have is reported as not
+supported.
 """
 
 import asyncio
@@ -230,7 +230,7 @@ class Vllm:
         return self.batch.put(q)
 
     def media(self, parts: list) -> dict:
-        """Content parts as what LLM.generate takes beside a prompt: pictures, sounds, frames."""
+        """Content parts in the form that LLM.generate takes: pictures, sounds, frames."""
         connector_class = first_import(
             ("vllm.multimodal.media", "MediaConnector"),
             ("vllm.multimodal.utils", "MediaConnector"),

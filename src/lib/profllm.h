@@ -3,17 +3,17 @@
  * profllm.h - libprofllm: `profllm run` as a function.
  *
  * One call runs what one configuration describes, an experiment or a suite: GPUs and ports are
- * found and held, servers started, load sent, the system watched, everything stopped, and the
+ * found and locked, servers started, load sent, the system watched, everything stopped, and the
  * document written. It returns when nothing of it is left running.
  *
- * The library never prints, never exits and takes no signals. What it has to say goes to the
- * hooks, on the thread that called. That thread has the C locale until the call returns, so that
- * numbers have a decimal point whatever the program has set. Calls may go on in several threads
- * at once; they find each other's GPUs and ports taken, as separate programs would.
+ * The library never prints, never exits and takes no signals. Messages go to the hooks, on the
+ * calling thread. That thread has the C locale until the call returns, so that numbers have a
+ * decimal point whatever the program has set. Several threads may make calls at once; they find
+ * each other's GPUs and ports taken, as separate programs would.
  *
- * Servers live below a small process of the program profllm, which must be installed: it is
- * looked for as $PROFLLM_PROGRAM, then next to the library, in ../bin and ../../bin from there,
- * then in PATH.
+ * Servers live below a small process of the program profllm, which must be installed: it is looked
+ * for as $PROFLLM_PROGRAM, then next to the library, in ../bin and ../../bin from there, then in
+ * PATH.
  *
  * All texts are UTF-8 and end with NUL. Structs begin with their size, so that later versions can
  * add fields at their ends: set it with the initialisers below. PROFLLM_API counts changes that
@@ -53,7 +53,8 @@ struct profllm_request {
 	size_t size;               /* sizeof(struct profllm_request) */
 	const char *config_path;   /* a file, YAML or JSON; or NULL and */
 	const char *config_text;   /* the configuration itself */
-	const char *const *set;    /* "dotted.key=VALUE", later wins; ends with NULL; or NULL */
+	const char *const *set;    /* "dotted.key=VALUE", the last one counts; ends with NULL; or
+				    * NULL */
 	const char *output_path;   /* of the document; NULL: the configuration's, else none */
 	struct profllm_hooks hooks;
 	/*

@@ -171,7 +171,7 @@ static bool read_config(struct call *c)
 	return rc == 0;
 }
 
-/* Where the document goes when nobody named a place: a folder that is gone afterwards. */
+/* The document goes to a temporary folder when the configuration names no place for it. */
 static bool make_scratch(struct call *c)
 {
 	const char *tmp = getenv("TMPDIR");
@@ -202,7 +202,7 @@ static void read_document(const struct call *c, struct own *own)
 	buf_release(&text);
 }
 
-/* What is refused has a document, too, where a place was named for it and no result lies there. */
+/* A refused configuration has a document, too, if it names a place that holds no result yet. */
 static void refuse(struct call *c, const char *category, struct own *own)
 {
 	bool is_kept;
@@ -238,7 +238,7 @@ static int run_suite(struct call *c, struct own *own)
 		if (status == PROFLLM_FAILED)
 			own->error = mem_text(tally.single && tally.single->reason ?
 				tally.single->reason : "no experiment of the suite was completed");
-		/* Else what lies there may be another run's. */
+		/* Otherwise the file there may be another run's. */
 		read_document(c, own);
 	}
 	suite_tally_release(&tally);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * analysis.c - routes that hand a question to analyse/, once its columns are known to be there,
- * and the marks people set on trends.
+ * analysis.c - routes that pass a question to analyse/ after checking that its columns exist, and
+ * the marks that people set on trends.
  */
 #include <assert.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "web/web_internal.h"
 
 #define MARK_BYTES_MAX 4096 /* of each of its texts */
-#define TREND_MARKS_MAX 10000     /* of the store: all of them are told at once */
+#define TREND_MARKS_MAX 10000     /* of the store: all of them are in one answer */
 #define METRICS_SHOWN 4     /* named where a metric is lacking */
 
 /* ---- marks ---- */
@@ -89,7 +89,7 @@ static int mark_drop(const struct web_request *r, struct web_answer *a, struct e
 
 /* ---- questions ---- */
 
-/* The marks as analyse/ looks at them. */
+/* Reads the marks in the form that analyse/ takes. */
 static int read_marks(const struct web_request *r, struct json_value **out, struct err *e)
 {
 	struct buf text = { 0 };
@@ -102,7 +102,7 @@ static int read_marks(const struct web_request *r, struct json_value **out, stru
 	return rc;
 }
 
-/* Members of questions that name a column or several, whichever analysis they are of. */
+/* Members that name a column or several, in any analysis. */
 static bool names_columns(struct str key, bool is_scaling)
 {
 	static const char *const names[] = {
@@ -116,7 +116,7 @@ static bool names_columns(struct str key, bool is_scaling)
 	return is_scaling && str_is(key, "by");
 }
 
-/* Members that hold such members. */
+/* Members that contain such members. */
 static bool has_members(struct str key)
 {
 	return str_is(key, "groups") || str_is(key, "baseline") || str_is(key, "policy") ||
@@ -126,7 +126,7 @@ static bool has_members(struct str key)
 static int check_names(const struct web_request *r, const struct json_value *v,
 		       const char *pointer, struct err *e)
 {
-	/* Cost is no column of the index: it needs the prices of the request. */
+	/* Cost is not a column of the index: it needs the prices of the request. */
 	if (v->kind == JSON_STRING && str_is(v->text, "usd_per_m_output"))
 		return 0;
 	if (v->kind == JSON_STRING)
@@ -138,7 +138,7 @@ static int check_names(const struct web_request *r, const struct json_value *v,
 	return 0;
 }
 
-/* What has the wrong shape is for the analysis to tell; depth is bounded by that of JSON. */
+/* A wrong shape is reported by the analysis; depth is bounded by that of JSON. */
 static int check_columns(const struct web_request *r, const struct json_value *v,
 			 const char *pointer, bool is_scaling, struct err *e)
 {
@@ -173,7 +173,7 @@ static bool is_lacking(const struct json_value *body, const char *member)
 	return !v || v->kind == JSON_NULL;
 }
 
-/* A question without its metric is answered with the names of some that the runs have. */
+/* A question without a metric is answered with the names of some that the runs have. */
 static int no_metric(const struct web_request *r, struct err *e)
 {
 	struct query q = { 0 };
@@ -187,13 +187,13 @@ static int no_metric(const struct web_request *r, struct err *e)
 	return -1;
 }
 
-/* What a question must have, and which of its members name columns. */
+/* Members that a question must have, and which of them name columns. */
 enum analysis_needs {
 	NEEDS_METRIC = 1, NEEDS_MARKS = 2, NEEDS_SCALE = 4, NEEDS_METRICS = 8, NEEDS_PRICES = 16,
 	IS_KEPT = 32, /* pages that many people open ask for it: the answer is kept for a while */
 };
 
-/* By the last word of the route's path. */
+/* Looked up by the last word of the route's path. */
 static const struct analysis_question { const char *name; analyse_fn *answer; unsigned needs; }
 questions[] = {
 	{ "/compare", analyse_compare, 0 },
@@ -238,7 +238,7 @@ static int read_prices(const struct web_request *r, struct analyse_request *q, s
 	return rc;
 }
 
-/* Everything that the answer depends on. */
+/* The key: everything that the answer depends on. */
 static struct str key_of(const struct web_request *r, const struct analyse_request *q)
 {
 	/* One after the other: a body may be as deep as JSON can be. */
@@ -259,7 +259,7 @@ static struct str key_of(const struct web_request *r, const struct analyse_reque
 	return out;
 }
 
-/* The answer that was made before, or a new one. */
+/* Puts the answer that was made before, or a new one. */
 static int answer_kept(const struct web_request *r, struct web_answer *a,
 		       const struct analysis_question *asks, const struct analyse_request *q,
 		       struct err *e)
@@ -309,7 +309,9 @@ static int analysis(const struct web_request *r, struct web_answer *a, struct er
 	return ask(r, a, r->body, e);
 }
 
-/* {"ids": [1, 2]} stands for a group of each of them, which is what somebody wants who names runs. */
+/*
+ * Turns {"ids": [1, 2]} into a group for each id, as a user who names runs wants to compare them.
+ */
 static int groups_of_ids(const struct web_request *r, struct web_answer *a,
 			 const struct json_value *ids, struct json_value *body, struct err *e)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * answers.c - answers to analyses that were asked lately, so that the same question about the same
- * data is not computed again.
+ * answers.c - recent answers of analyses, so that the same question about the same data is not
+ * computed again.
  *
- * An answer belongs to everything it depends on: its route, the data version, the request's body,
- * prices and marks. These are its key, as bytes, and are compared whole: no other answer can be
- * mistaken for it. The one that was not asked for longest makes room. Any thread may call.
+ * The key of an answer is everything it depends on, as bytes: its route, the data version, the
+ * request's body, prices and marks. Keys are compared in full, so no other answer can be mistaken
+ * for it. The least recently used one makes room. Any thread may call.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -60,7 +60,7 @@ bool answers_get(struct answers *s, struct str key, struct json_writer *w)
 	return k;
 }
 
-/* The one that was asked for longest ago; there is one. */
+/* The least recently used one; there is at least one. */
 static struct kept_answer *oldest(struct answers *s)
 {
 	struct kept_answer *out = NULL;
@@ -95,11 +95,11 @@ void answers_put(struct answers *s, struct str key, struct str members)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* ---- before anybody asks ---- */
+/* ---- before the first request ---- */
 
 #define SETTLED_NS 1000000000
 
-/* What comes of it is in the kept answers, or in those that the index keeps. */
+/* The result is in the kept answers, or in those that the index keeps. */
 static void ask(struct web *w, const char *method, const char *path, const char *query)
 {
 	struct arena a = { 0 };

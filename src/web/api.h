@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api.h - what the routes about runs share: questions read out of a request, values written as
- * JSON, the columns that are shown first, and uploaded forms. Private to web/.
+ * api.h - what the routes about runs share: reading questions from a request, writing values as
+ * JSON, the columns shown first, and uploaded forms. Private to web/.
  *
  * A question is a JSON object: the body of a POST, or made of the parameters of a GET, so that
- * there is one reader for both. Members it does not know are refused, and columns that neither a
- * run nor a schema has (store/known.h): a misspelt one would silently change the answer.
+ * there is one reader for both. Unknown members are refused, as are columns that neither a run nor
+ * a schema has (store/known.h): a misspelt one would silently change the answer.
  *
  * Errors are ERR_USAGE with the place as a JSON pointer, in the sentence and in the answer; a
  * question that exceeds a named limit gets status 422.
  *
- * Answers are strict JSON: an infinite number is "inf" or "-inf", a number that is none is null.
- * Whole numbers are written without a point.
+ * Answers are strict JSON: an infinite number is "inf" or "-inf", NaN is null. Whole numbers are
+ * written without a point.
  */
 #pragma once
 #include "client/http/form.h"
@@ -25,13 +25,15 @@
 #define ASK_BINS_DEFAULT 24
 #define ASK_BINS_MAX 1000
 #define ASK_WHO_BYTES_MAX 200
-/* Runs of a page times its columns, facets times their values and bins; exports have no pages. */
+/*
+ * Runs of a page times its columns, or facets times their values and bins; exports have no pages.
+ */
 #define ASK_CELLS_MAX 500000
 
-/* Derived: equal for repeats. Its numbers say nothing to people: no list of columns has it. */
+/* Derived: equal for repeats. Its numbers mean nothing to people, so no list of columns has it. */
 #define FOLD_COLUMN "configuration"
 
-/* Which members a route knows. */
+/* The members that a route accepts. */
 enum asked_member {
 	ASK_FILTER = 1, ASK_SHOWN = 2, ASK_SORT = 4, ASK_LIMIT = 8, ASK_CURSOR = 16,
 	ASK_COLUMNS = 32, ASK_FACETS = 64, ASK_FACET_VALUES = 128, ASK_BINS = 256,
@@ -45,17 +47,19 @@ struct ask {
 	struct str format;       /* empty: not given */
 };
 
-/* The body of a POST; of a GET its parameters, as the object that a POST would have sent. */
+/* The body of a POST, or a GET's parameters as the object that a POST would have sent. */
 int asked_body(const struct web_request *r, struct web_answer *a, unsigned members,
 	       const struct json_value **out, struct err *e);
-/* What is read lies in arena or is borrowed from body; view: whose columns there are. */
+/*
+ * The result lives in arena or is borrowed from body; view: the index whose columns are accepted.
+ */
 int asked_read(const struct json_value *body, unsigned members, const struct index_view *view,
 	       struct arena *arena, struct web_answer *a, struct ask *out, struct err *e);
 
-/* Both, for a question about the request's view, in its arena. */
+/* Both of these, for a question about the request's view, in its arena. */
 int asked_query(const struct web_request *r, struct web_answer *a, unsigned members,
 		struct ask *out, struct err *e);
-/* -1 (422): n columns with so many values and bins each are more than ASK_CELLS_MAX. */
+/* -1 (422): n columns with that many values and bins are more than ASK_CELLS_MAX. */
 int asked_facet_cells(const struct query *q, size_t n, struct arena *arena, struct web_answer *a,
 		      struct err *e);
 
@@ -65,8 +69,8 @@ int asked_facet_cells(const struct query *q, size_t n, struct arena *arena, stru
 int asked_wrong(struct web_answer *a, struct err *e, struct arena *arena, const char *pointer,
 		const char *expected);
 /*
- * -1 with "/KEY: no such WHAT", what there is (known: words between commas or blanks; none when it
- * is empty) and what was probably meant.
+ * -1 with "/KEY: no such WHAT", the known ones (words between commas or blanks; omitted if empty)
+ * and the closest match.
  */
 int asked_unknown(struct web_answer *a, struct err *e, struct arena *arena, const char *what,
 		  struct str key, const char *known);
@@ -75,39 +79,39 @@ __attribute__((format(printf, 4, 5)))
 int asked_refuse(struct web_answer *a, unsigned status, struct err *e, const char *fmt, ...);
 /* -1; the answer gets this status if the error is the request's fault (ERR_USAGE). */
 int asked_usage(struct web_answer *a, unsigned status, const struct err *e);
-/* After a function that put a pointer in front of its sentence: reports that pointer. */
+/* After a function whose sentence begins with a pointer: reports that pointer. */
 int asked_failed(struct web_answer *a, struct arena *arena, struct err *e);
 /* The same after index_query, whose sentences begin with the member. */
 int asked_page_failed(struct web_answer *a, struct arena *arena, struct err *e);
-/* A member that must be a text of 1 to max bytes; when it may be missing, *out stays. */
+/* A member that must be a text of 1 to max bytes; if it may be missing, *out is unchanged then. */
 int asked_text(const struct web_request *r, struct web_answer *a, const char *name, size_t max,
 	       bool is_needed, struct str *out, struct err *e);
-/* Member "who", where no token says whose request it is. */
+/* Member "who", if no token identifies the user. */
 int asked_who(const struct web_request *r, struct web_answer *a, struct str *out, struct err *e);
-/* The number in the path; 404 when it is none. */
+/* The number in the path; 404 when it is not a number. */
 int asked_number(const struct web_request *r, struct web_answer *a, const char *what, int64_t *id,
 		 struct err *e);
-/* DELETE of the thing of this kind whose number is in the path. */
+/* DELETE of the object of this kind whose number is in the path. */
 int asked_drop(const struct web_request *r, struct web_answer *a, const char *what,
 	       int (*drop)(struct store *s, int64_t id, struct err *e), struct err *e);
 /* The run that {id} of the path means, by number or run_id; 404 when there is none. */
 int asked_run(const struct web_request *r, struct web_answer *a, int64_t *id, struct err *e);
-/* The body must be an object of no other members than these (blank-separated). */
+/* Checks that the body is an object with only these members (blank-separated). */
 int asked_object(const struct web_request *r, struct web_answer *a, const char *members,
 		 struct err *e);
 
 /* ---- prices.c ---- */
 
 /*
- * Two objects by gpu_model: dollars of an hour, as people entered them, and watts of a board, as
- * they or its vendor state them. What is not known is in neither.
+ * Two objects by gpu_model: dollars per hour, as users entered them, and watts of a board, as users
+ * or its vendor state them. Unknown values are in neither.
  */
 int prices_put(const struct web_request *r, struct json_writer *usd, struct json_writer *watts,
 	       struct err *e);
 
 /* ---- cells, rows, facets and statistics as JSON ---- */
 
-/* As it would stand in a CSV file, unquoted; absent: nothing. */
+/* Appends the value as in a CSV file, unquoted; absent: nothing. */
 void data_add_value(struct buf *out, struct value v);
 void data_put_key_number(struct json_writer *w, const char *key, double v);
 /* Empty: null. */
@@ -137,12 +141,12 @@ void data_put_statistics(struct json_writer *w, const struct answer *a);
  */
 void run_put_badges(struct json_writer *w, const struct row *r, unsigned flags,
 		    const struct json_value *document);
-/* Where a document, or a result by itself, keeps the reasons of its verdict; NULL: nowhere. */
+/* The reasons of the verdict in a document or in a result by itself; NULL: none. */
 const struct json_value *run_reasons(const struct json_value *document);
 /*
- * Command lines for a shell, as an array of texts: the configuration as it was given when the
- * document has it; else a server and a load made of the run's parameters, without those that are
- * what the engine does anyway. What was hidden when the run was recorded is still "***".
+ * Command lines for a shell, as an array of texts: the configuration as given when the document has
+ * it; else a server and a load made of the run's parameters, without the engine's defaults. What
+ * was hidden when the run was recorded is still "***".
  */
 void run_put_reproduce(struct json_writer *w, const struct row *r,
 		       const struct json_value *document, struct arena *a);
@@ -150,8 +154,8 @@ void run_put_reproduce(struct json_writer *w, const struct row *r,
  * filters.c: which columns are shown first.
  *
  * A column splits a set of runs well when its values are many and even: its score is the entropy of
- * their counts in bits. Measured numbers are different in nearly every run and would always win;
- * they count a hundredth, and so do texts that are nearly all different (names, numbers of builds).
+ * their counts in bits. Measured numbers differ in nearly every run and would always score highest;
+ * they count a hundredth, as do texts that are nearly all different (names, numbers of builds).
  * Where counting everything would take too long, parameters are judged by the newest runs.
  */
 
@@ -162,23 +166,22 @@ void run_put_reproduce(struct json_writer *w, const struct row *r,
 /* Bits. */
 double filters_entropy(const size_t *count, size_t n);
 /*
- * Names the facets of q: the parameters that split its runs most, never constant ones, then what
- * was measured.
+ * Sets the facets of q: the parameters that split its runs most, never constant ones, then what was
+ * measured.
  */
 int filters_auto_facets(const struct index_view *v, struct query *q, struct arena *a,
 			struct err *e);
-/* Names the columns of q: what a run was and how it went, as far as there are such columns. */
+/* Sets the columns of q: the main parameters and results, as far as there are such columns. */
 void filters_main_columns(const struct index_view *v, struct arena *a, struct query *q);
-/* Names its statistics. */
+/* Sets the usual statistics of q. */
 void filters_usual_statistics(const struct index_view *v, struct arena *a, struct query *q);
 
 /*
  * filters_split.c: in which columns the runs of a filter differ.
  *
- * A column differs when at least two runs, and two in a hundred, have another value than the most
- * common one; a missing value is one too. Columns that split the runs in the same way are one: the
- * first of them by its rank (names.h), which the others are the same as. Of many runs some of the
- * newest stand for all, at even distances.
+ * A column differs when at least two runs, and 2 %, have another value than the most common one; a
+ * missing value counts as a value. Columns that split the runs in the same way are merged into the
+ * first of them by rank (names.h). Of many runs, evenly spaced ones of the newest are examined.
  */
 
 #define CONSTANTS_MAX 6
@@ -195,7 +198,7 @@ struct column_split {
 	uint32_t *number;               /* of each row's value; NULL: it does not differ */
 };
 
-/* By rank; no metric and no outcome. */
+/* By rank; without metrics and outcomes. */
 struct columns_split {
 	struct column_split *column;
 	size_t n, rows;
@@ -207,18 +210,18 @@ void columns_split_make(const struct index_view *v, const struct query *q, struc
 /* NULL: there is no such column, or it is a metric or an outcome. */
 const struct column_split *columns_split_find(const struct columns_split *s, struct str name);
 /*
- * Names the columns of q: what differs (at most four, the load among them, and none that follows
- * from those before it), the metrics that the runs have, verdict and time.
+ * Sets the columns of q: differing ones (at most four, including the load, without those that
+ * follow from earlier ones), the metrics that the runs have, verdict and time.
  */
 int filters_usual_columns(const struct index_view *v, const struct columns_split *s,
 			  struct arena *a, struct query *q, struct err *e);
-/* Members "constants", at most CONSTANTS_MAX that say most, and "constants_total". */
+/* Members "constants", the at most CONSTANTS_MAX most useful ones, and "constants_total". */
 int filters_put_constants(struct json_writer *w, const struct index_view *v, const struct query *q,
 			  const struct columns_split *s, struct arena *a, struct err *e);
 
 /*
- * upload.c: a file of results into the store; its outcomes are members "results" and "notes" of
- * the answer. *first: the store's number of the file's first run.
+ * upload.c: stores a file of results; its outcomes are members "results" and "notes" of the answer.
+ * *first: the store's number of the file's first run.
  */
 int upload_put(const struct web_request *r, struct str name, struct str bytes,
 	       struct web_answer *a, int64_t *first, struct err *e);
@@ -226,11 +229,11 @@ int upload_put(const struct web_request *r, struct str name, struct str bytes,
 void trace_put(const struct web_request *r, struct json_writer *w, const struct trace *t);
 
 /*
- * The files of a form that was uploaded (multipart/form-data), for ROUTE_PARTS routes.
+ * The files of an uploaded form (multipart/form-data), for ROUTE_PARTS routes.
  *
- * A form is read once it is whole; it lies in a nameless file, so that its size costs no memory.
- * Names of files are only texts: never a path, made valid UTF-8, without control characters, and
- * at most PARTS_NAME_BYTES_MAX long.
+ * A form is read once it is complete; it is in an unnamed file, so that its size costs no memory.
+ * Names of files are only texts: never a path, made valid UTF-8, without control characters, and at
+ * most PARTS_NAME_BYTES_MAX long.
  */
 
 #define PARTS_NAME_BYTES_MAX 1000
@@ -247,7 +250,7 @@ struct upload_part {
 	struct str bytes;  /* borrowed from the body */
 };
 
-/* -1: the body is no form. */
+/* -1: the body is not a form. */
 int parts_open(const struct web_request *r, struct upload_form *p, struct err *e);
 /* 1, 0 at the end, -1: malformed, or more than WEB_PARTS_MAX. */
 int parts_next(struct upload_form *p, struct upload_part *out, struct err *e);

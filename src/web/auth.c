@@ -22,7 +22,7 @@ const char *auth_role_name(enum auth_role role)
 	return role_name[role];
 }
 
-/* AUTH_NONE: no role is called so. */
+/* AUTH_NONE: an unknown name. */
 static enum auth_role role_of(struct str name)
 {
 	for (int role = AUTH_READ; role <= AUTH_LAUNCH; role++)
@@ -48,7 +48,7 @@ static int check_token(struct str token, size_t line, struct err *e)
 	return 0;
 }
 
-/* The next word of a line, which is cut off it; empty at its end. */
+/* Cuts the next word off a line; empty at its end. */
 static struct str take_word(struct str *line)
 {
 	struct str word;
@@ -84,7 +84,7 @@ static int parse_line(struct auth *a, struct str text, size_t line, struct err *
 		return -1;
 	if (role_text.n)
 		role = role_of(role_text);
-	/* Not quoted: what is out of place may be a token. */
+	/* Not quoted: the unexpected word may be a token. */
 	if (role == AUTH_NONE || take_word(&text).n)
 		return err_set(e, ERR_USAGE, "line %zu: expected read, upload or launch after the "
 			       "token, and nothing more", line);
@@ -143,7 +143,7 @@ static const struct auth_token *find(const struct auth *a, struct str token)
 	char given[DIGEST_HEX];
 
 	digest_hex(DIGEST_SHA256, token, given);
-	/* All of them, wholly: how long it takes says nothing. */
+	/* Compares with all tokens in full, so that the time taken reveals nothing. */
 	for (size_t i = 0; i < a->n; i++) {
 		unsigned differs = 0;
 
@@ -217,7 +217,9 @@ void auth_cookie_name(struct str host, char out[static AUTH_COOKIE_CHARS_MAX])
 {
 	struct str part = auth_host_part(host), port = STR("");
 
-	/* What follows the name, and its bracket, is empty or a colon and at most five digits. */
+	/*
+	 * After the host and its bracket there must be nothing, or a colon and at most five digits.
+	 */
 	if (part.p)
 		port = (struct str){ part.p + part.n,
 				     (size_t)(host.p + host.n - part.p) - part.n };
@@ -226,7 +228,7 @@ void auth_cookie_name(struct str host, char out[static AUTH_COOKIE_CHARS_MAX])
 		 port.p);
 }
 
-/* IPv4 as IPv6 has it, so that an address is equal to itself however it is written. */
+/* Parses IPv4 as mapped IPv6, so that equal addresses compare equal however they are written. */
 static bool parse_address(struct str host, struct in6_addr *out)
 {
 	char text[INET6_ADDRSTRLEN];
@@ -297,7 +299,7 @@ bool auth_is_origin(struct str origin, struct str host)
 	       "Authorization: Bearer TOKEN"
 #define WRONG_TOKEN "this token is not one of this dashboard's; " HOW_TO
 
-/* Set-Cookie for pages of this host; token empty: the cookie is taken back. */
+/* Set-Cookie for pages of this host; token empty: deletes the cookie. */
 static const char *cookie(struct arena *a, struct str host, struct str token)
 {
 	char name[AUTH_COOKIE_CHARS_MAX];
@@ -349,12 +351,12 @@ bool login_check(struct exchange *x)
 		token = auth_cookie(x->head.cookie, name);
 	v = auth_visit(a, token);
 	is_wrong = a->n && token.n && !v.token;
-	/* A program that sends a token is told so; a browser's may be that of an earlier start. */
+	/* A program with a wrong token gets an error; a browser's may be from an earlier start. */
 	if (is_wrong && bearer.n)
 		v.role = AUTH_NONE;
 	if (is_wrong)
 		x->not_before_ns = clock_mono_ns() + EXCHANGE_LATE_NS;
-	/* Not by /api/login, whose answer has the new one. */
+	/* Not for /api/login, whose answer has the new cookie. */
 	if (is_wrong && !bearer.n && (needed != AUTH_NONE || strcmp(x->method, "POST") != 0))
 		exchange_add_header(x, "Set-Cookie", cookie(&x->arena, x->head.host, STR("")));
 	x->request.who = v.who;

@@ -11,8 +11,8 @@
 #include "web/api.h"
 #include "web/web_internal.h"
 
-#define DATA_VERSIONS_MAX 20 /* of one run_id that are told; the newest */
-#define DATA_EXCLUSIONS_MAX 1000 /* likewise */
+#define DATA_VERSIONS_MAX 20 /* of one run_id, in an answer; the newest */
+#define DATA_EXCLUSIONS_MAX 1000 /* in an answer; the newest */
 
 /* ---- what is doubtful about a run ---- */
 
@@ -80,7 +80,7 @@ static void put_reasons(struct json_writer *w, const struct json_value *document
 	json_end_array(w);
 }
 
-/* Its reasons stand beside it (put_reasons); here only codes of which no sentence is kept. */
+/* Full reasons are in put_reasons; this shows the codes for which no sentence is stored. */
 static void put_verdict(struct badges *b, const struct row *r, const struct json_value *document)
 {
 	struct value verdict = cell_of(r, "verdict"), why = cell_of(r, "trust.reasons");
@@ -205,7 +205,7 @@ static void add_words(struct buf *line, const char *words)
 
 /* ---- options ---- */
 
-/* "tensor_parallel_size" as "--tensor-parallel-size"; what follows a dot is a key and stays. */
+/* "tensor_parallel_size" as "--tensor-parallel-size"; after a dot the key is unchanged. */
 static void add_option(struct buf *line, const char *dashes, struct str name)
 {
 	char option[OPTION_BYTES_MAX + 8];
@@ -239,7 +239,7 @@ static void add_json(struct buf *line, const struct json_value *v)
 	buf_release(&word);
 }
 
-/* The words of a list that was kept as its JSON; false: it is none. */
+/* Appends the words of a list stored as JSON; false: it is not a list. */
 static bool add_list(struct buf *line, struct str text, struct arena *a)
 {
 	struct json_value *v;
@@ -333,8 +333,8 @@ static bool is_of_other_dataset(struct str name, struct str dataset)
 }
 
 /*
- * Options of `bench` that are on without being asked for: false is --no-NAME. Of all others it is
- * the default. tests/cli/api-reproduce.t holds this against --help=json.
+ * Options of `bench` that are on by default: false is --no-NAME. For all others false is the
+ * default. tests/cli/api-reproduce.t compares this with --help=json.
  */
 static bool has_no_form(struct str name)
 {
@@ -347,7 +347,10 @@ static void add_switch(struct buf *line, struct str name, bool is_on)
 		add_option(line, is_on ? "--" : "--no-", name);
 }
 
-/* Where the run's own server listened and its result was written; another run has others. */
+/*
+ * True for where the run's own server listened and its result was written; another run has other
+ * places.
+ */
 static bool is_place(struct str name, double port)
 {
 	static const char *const output[] = { "output_json", "result_dir", "result_filename" };
@@ -358,7 +361,10 @@ static bool is_place(struct str name, double port)
 	return port >= EPHEMERAL_PORT_MIN && (str_is(name, "port") || str_is(name, "host"));
 }
 
-/* An option that differs from the default of `bench serve`. A switch that is on says so itself. */
+/*
+ * True if the option differs from the default of `bench serve`. Switches that are on are always
+ * worth showing.
+ */
 static bool is_worth_saying(struct str name, struct value v)
 {
 	struct buf column = { 0 };
@@ -379,7 +385,7 @@ static struct value scalar_of(const struct json_value *v)
 	return (struct value){ .kind = VALUE_NUMBER, .number = json_real(v, NAN) };
 }
 
-/* The options as our own results have them, without defaults. */
+/* The options in our own results, without defaults. */
 static void add_given_options(struct buf *line, const struct json_value *options)
 {
 	struct str dataset = json_text(json_get(options, "dataset_name"), STR(""));
@@ -419,7 +425,10 @@ static void add_load_options(struct buf *line, const struct row *r, struct arena
 		if (!str_starts(name, prefix) || v.kind == VALUE_NULL)
 			continue;
 		name = (struct str){ name.p + prefix.n, name.n - prefix.n };
-		/* vLLM's records say self_timed of every dataset; only of one has it a meaning. */
+		/*
+		 * vLLM's records have self_timed for every dataset, but it has a meaning for only
+		 * one.
+		 */
 		if (str_is(name, "model") || (str_is(name, "self_timed") && !is_trace) ||
 		    is_place(name, number) || !is_worth_saying(name, v))
 			continue;
@@ -432,7 +441,7 @@ static void add_load_options(struct buf *line, const struct row *r, struct arena
 	}
 }
 
-/* Whether the result says more of its server than the model. */
+/* Whether the result describes its server beyond the model. */
 static bool is_server_known(const struct row *r)
 {
 	return cell_of(r, "environment.server.version").kind == VALUE_TEXT ||
@@ -838,7 +847,7 @@ static int bulk_ids(const struct web_request *r, struct web_answer *a,
 	return 0;
 }
 
-/* The runs of a filter, by the reader of all other questions: an unknown column is refused. */
+/* The runs of a filter, read as in all other questions: an unknown column is refused. */
 static int bulk_filter(const struct web_request *r, struct web_answer *a, int64_t **id, size_t *n,
 		       struct err *e)
 {

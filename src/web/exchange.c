@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exchange.c - what comes in, whether it may, and what is answered. */
+/* exchange.c - one request: receiving it, whether it is allowed, and its answer. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #include "web/web_internal.h"
 
 #define MEMORY_BYTES 65536            /* of a body; more of it goes to a file */
-#define LARGE_BYTES (1u << 20)        /* bodies that are worked off one at a time */
+#define LARGE_BYTES (1u << 20)        /* larger bodies are processed one at a time */
 #define DISCARD_BYTES (8ull << 20)    /* of a refused body, so that its sender reads the answer */
 
 struct exchange *exchange_new(struct web *w, const char *target)
@@ -211,7 +211,7 @@ void exchange_begin(struct exchange *x)
 
 /* ---- the body ---- */
 
-/* A file without a name in the folder of jobs: $TMPDIR may be memory. -1 with errno. */
+/* An unnamed file in the folder of jobs, as $TMPDIR may be in memory. -1 with errno. */
 static int spool_open(const char *folder)
 {
 	char *path = file_join(folder, ".body-XXXXXX");
@@ -353,7 +353,7 @@ void exchange_refuse(struct exchange *x, unsigned status, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	/* It may quote the request, and is one sentence all the same. */
+	/* The text may quote the request; control characters are replaced. */
 	for (char *p = text; *p; p++)
 		if ((unsigned char)*p < ' ' || *p == 0x7f)
 			*p = '?';
@@ -454,7 +454,7 @@ static void end_answer(struct exchange *x)
 	a->type = "application/json";
 }
 
-/* What sending needs of what lies in the route's memory, which then goes. */
+/* Copies what sending needs from the route's memory, which is then freed. */
 static void keep_answer(struct exchange *x)
 {
 	struct web_answer *a = &x->answer;
@@ -498,7 +498,7 @@ void exchange_work(struct exchange *x)
 	assert(x->route && !x->is_answered);
 	r->web = x->web;
 	r->store = x->web->store;
-	/* A request that changes something may wait for its turn, in which much may change. */
+	/* A request that changes something may wait for its turn, and data may change meanwhile. */
 	r->view = x->route->flags & ROUTE_CHANGES ? NULL : store_view(r->store);
 	r->arena = &x->scratch;
 	r->route = x->route;
@@ -533,7 +533,7 @@ void exchange_work(struct exchange *x)
 	keep_answer(x);
 }
 
-/* ---- once it stands ---- */
+/* ---- once the answer is complete ---- */
 
 bool exchange_takes_gzip(const struct exchange *x)
 {
@@ -663,7 +663,7 @@ static void name_file(struct exchange *x)
 	buf_release(&v);
 }
 
-/* An answer whose end is open keeps its connection for long: there are only so many. */
+/* A stream keeps its connection for long, and the number of connections is limited. */
 static void count_stream(struct exchange *x)
 {
 	unsigned own = work_count_stream(x->web, x, 1);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * export.c - runs as CSV or JSON lines, by and by.
+ * export.c - runs as CSV or JSON lines, sent in pages.
  *
- * Which runs, and in which order, is decided before the first byte; their cells, which never
- * change, are read page by page, and no view is held between two pages. So a file is one data
- * version whatever is uploaded meanwhile, less the runs that are removed while it is sent; a slow
- * client costs the memory of its runs' numbers and of one page.
+ * The runs and their order are chosen before the first byte; their cells, which never change, are
+ * read page by page, and no view is held between two pages. So a file has one data version whatever
+ * is uploaded meanwhile, without the runs that are removed while it is sent; a slow client costs
+ * the memory of its runs' numbers and of one page.
  *
- * CSV as RFC 4180 has it: a line of names, lines end with CR LF, cells with a comma, a quote or
- * a line's end are quoted. A text that a spreadsheet would take for a formula (it begins with
- * = + - @, a tab or CR) gets an apostrophe in front; numbers are left as they are, moments are
- * times in ISO 8601. An absent cell is empty, null is null, an infinite number inf. A JSON line is
- * the run's number and its cells. Without "columns" the usual ones come first, then all others.
+ * CSV as in RFC 4180: a line of names, lines end with CR LF, cells with a comma, a quote or a line
+ * end are quoted. A text that a spreadsheet would take for a formula (it begins with = + - @, a tab
+ * or CR) gets an apostrophe in front; numbers are unchanged, times are in ISO 8601. An absent cell
+ * is empty, null is null, an infinite number inf. A JSON line is the run's number and its cells.
+ * Without "columns" the usual ones come first, then all others.
  */
 #include <stdlib.h>
 
@@ -21,8 +21,8 @@
 
 #define EXPORT_ROWS_MAX 2000000      /* of one file; a spreadsheet takes half of it */
 /*
- * A page is what is in memory, and what others wait for: those who carry bytes make it. So it is
- * small, in cells that are read and in bytes that are written.
+ * A page is in memory, and it is made by the threads that send for all clients. So it is small, in
+ * cells read and in bytes written.
  */
 #define EXPORT_PAGE_CELLS 16384
 #define EXPORT_PAGE_ROWS_MIN 4
@@ -146,7 +146,7 @@ static int next_page(struct export *x)
 	row = arena_alloc(&x->page, rows * sizeof(*row));
 	v = store_view(x->store);
 	n = index_rows(v, x->id + x->at, rows, x->query.column, x->query.n_columns, &x->page, row);
-	/* A run that is gone has no row; those behind the last row come with the next page. */
+	/* A removed run has no row; ids that follow the last row come with the next page. */
 	for (size_t i = 0; i < n; i++) {
 		(x->is_csv ? put_csv : put_json_line)(x, &row[i]);
 		while (x->id[x->at] != row[i].id)
@@ -168,7 +168,7 @@ static long pull(void *self, char *out, size_t room)
 	struct export *x = self;
 	size_t n;
 
-	/* A page of runs that were removed meanwhile is empty, and not the end. */
+	/* A page of runs that were removed meanwhile is empty, but not the end. */
 	do {
 		if (x->sent == x->text.len && next_page(x) < 0)
 			return -1;
@@ -184,7 +184,7 @@ static long pull(void *self, char *out, size_t room)
 
 /* ---- the route ---- */
 
-/* The question outlives the request: its own copy, in the arena of the export. */
+/* The question outlives the request: copied into the export's arena. */
 static int read_question(const struct web_request *r, struct web_answer *a, struct export *x,
 			 struct err *e)
 {
@@ -212,7 +212,7 @@ static int read_question(const struct web_request *r, struct web_answer *a, stru
 	return 0;
 }
 
-/* What a run is and its main figures come first, then the rest in the order it was first seen. */
+/* The main parameters and figures come first, then the rest in the order it was first seen. */
 static void all_columns(struct export *x, const struct index_view *v)
 {
 	size_t n, there = 0;
@@ -233,7 +233,7 @@ static void all_columns(struct export *x, const struct index_view *v)
 	x->query.n_columns = there;
 }
 
-/* What is too much is refused before the first byte. */
+/* Exceeded limits are refused before the first byte. */
 static int choose_runs(struct export *x, const struct index_view *v, struct web_answer *a,
 		       struct err *e)
 {

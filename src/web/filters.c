@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filters.c - routes that filter: every column there is, a filter's answer, saved views and boards.
+ * filters.c - routes that filter: the list of columns, a filter's answer, saved views and boards.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -70,7 +70,7 @@ static int by_score(const void *a, const void *b)
 
 	if (x->score != y->score)
 		return x->score > y->score ? -1 : 1;
-	/* Infos lie in one array, in the order columns were first seen. */
+	/* Infos are one array, in the order columns were first seen. */
 	return x->column < y->column ? -1 : x->column > y->column;
 }
 
@@ -145,7 +145,7 @@ static int sample(const struct index_view *v, const struct query *q, const struc
 		item[i] = (struct filters_item){ .column = info[i] };
 		item[i].score = filters_entropy(count, distinct) *
 			weight_of(info[i], distinct, rows.n_rows);
-		/* What older runs differ in comes behind, and before what never differs. */
+		/* What only older runs differ in comes next, before what never differs. */
 		if (item[i].score == 0)
 			item[i].score = 1e-6 / (double)(info[i]->distinct + 1);
 	}
@@ -163,13 +163,13 @@ static void take_facets(struct query *q, const struct filters_item *item, size_t
 			facet[q->n_facets++] = item[i].column->name;
 }
 
-/* Texts that are nearly all different. */
+/* True for texts that are nearly all different. */
 static bool is_name(const struct column_info *c)
 {
 	return c->has_text && c->distinct > NAMES_MIN && c->distinct * 2 > c->present;
 }
 
-/* Counted one by one, in all rows that match. */
+/* Counts distinct values in all rows that match. */
 static int count_all(const struct index_view *v, const struct query *q, const struct str *name,
 		     const struct column_info *const *info, size_t n, struct arena *a,
 		     struct filters_item *item, struct err *e)
@@ -187,7 +187,7 @@ static int count_all(const struct index_view *v, const struct query *q, const st
 	return 0;
 }
 
-/* Measured ones fill up what parameters leave, in the order they were first seen. */
+/* Adds measured columns after the parameters, in the order they were first seen. */
 static void add_measured(const struct index_view *v, struct query *q, struct arena *a)
 {
 	size_t n, shown = q->n_facets;
@@ -276,7 +276,7 @@ void filters_usual_statistics(const struct index_view *v, struct arena *a, struc
 #define PRESET_NAME_BYTES_MAX 200
 #define PRESET_BODY_BYTES_MAX (256u << 10)
 #define BOARD_BODY_BYTES_MAX PRESET_BYTES_MAX /* with the answers of frozen blocks in it */
-#define PRESETS_MAX 1000                  /* all of them are told at once */
+#define PRESETS_MAX 1000                  /* all of them are in one answer */
 #define PRESETS_BYTES_MAX (16u << 20)     /* their bodies together */
 
 /* ---- GET /api/filters/options ---- */
@@ -484,7 +484,7 @@ static int read_preset(const struct web_request *r, struct web_answer *a, bool i
 			    is_board ? "; unfreeze a block or begin another board" : "");
 }
 
-/* What the store refuses here is a name that is taken, and what was saved since "was". */
+/* Errors of the store: the name is taken, or the preset was changed since "was". */
 static int put_preset(const struct web_request *r, struct web_answer *a, struct preset put,
 		      struct err *e)
 {

@@ -43,7 +43,7 @@ static void put_time(struct json_writer *j, const char *key, double s)
 		json_put_f64(j, s);
 }
 
-/* What the job's kind keeps, and the runs that came of it. */
+/* The details that the job's kind keeps, and its resulting runs. */
 static void put_detail(struct json_writer *j, struct str detail)
 {
 	struct json_scan s = { .text = detail };
@@ -99,7 +99,7 @@ void job_put_files(struct json_writer *j, const struct job *job, bool *seen)
 }
 
 #define HEARTBEAT_NS 15000000000 /* so that nothing in between takes the stream for dead */
-#define OTHERS_NS 2000000000     /* between two looks at jobs that nobody here has changed */
+#define OTHERS_NS 2000000000     /* between two checks for changes made by other processes */
 
 struct events;
 
@@ -120,7 +120,7 @@ struct events {
 	bool is_over;
 };
 
-/* The stream is asleep meanwhile: nobody pulls. */
+/* Called between two reads of the stream, when its thread does not read it. */
 static void look(void *self)
 {
 	struct events *s = self;
@@ -195,8 +195,8 @@ static bool events_is_due(struct events *s)
 }
 
 /*
- * What a started experiment does, followed from its folder's files: the log,
- * and the lines that `profllm run --events` writes.
+ * Follows a started experiment by its folder's files: the log, and the lines that `profllm run
+ * --events` writes.
  */
 
 #define PIECE_BYTES 32768
@@ -216,7 +216,7 @@ struct run_stream {
 	bool is_over;        /* what is left of the files is still to be read */
 };
 
-/* Whole lines that have come since, at most a piece; is_last: what is left is one, too. */
+/* Whole new lines, at most a piece; is_last: an unfinished line counts as well. */
 static void tail_read(struct tail *t, bool is_last, struct buf *out)
 {
 	int fd = open(t->path, O_RDONLY | O_CLOEXEC);
@@ -261,7 +261,7 @@ static bool tail_log(struct run_stream *r, bool is_last, struct events *s)
 	return has_more;
 }
 
-/* {"event": NAME, ...} by its name; what is none is left out. */
+/* Sorts lines {"event": NAME, ...} by name; others are left out. */
 static bool tail_events(struct run_stream *r, bool is_last, struct events *s)
 {
 	struct buf text = { 0 };
@@ -454,11 +454,10 @@ static void events_upload(const struct web_request *r, const struct job *job, st
 }
 
 /*
- * The routes below /api/launch: what a configuration may hold, what it would do,
- * and starting it.
+ * The routes below /api/launch: what a configuration may hold, what it would do, and starting it.
  *
- * What `profllm run` knows is asked of it, as a program: --print-keys for the keys, --plan for what
- * a configuration would do. So this server and the command line never judge differently.
+ * `profllm run` answers these questions, as a program: --print-keys for the keys, --plan for what a
+ * configuration would do. So this server and the command line never judge differently.
  */
 
 #define CONFIG_BYTES (1u << 20)
@@ -467,7 +466,7 @@ static void events_upload(const struct web_request *r, const struct job *job, st
 
 /* ---- what there is to set ---- */
 
-/* A cell of a Markdown table: code marks off, "\|" is a bar. */
+/* A cell of a Markdown table, without code marks; "\|" is a bar. */
 static struct str next_cell(struct str *row, struct buf *out)
 {
 	buf_reset(out);
@@ -718,7 +717,7 @@ static int launch_check(const struct web_request *r, struct web_answer *a, struc
 	return rc;
 }
 
-/* What the plan calls it: the suite, else its only experiment. */
+/* The name in the plan: the suite's, else its only experiment's. */
 static struct str name_of(struct arena *a, struct str plan)
 {
 	struct json_value *v = NULL;
@@ -865,7 +864,10 @@ static const struct web_route routes[] = {
 	{ "POST", "/api/jobs/{id}/cancel", ROUTE_CHANGES | ROUTE_LAUNCHES, job_cancel },
 	{ "GET", "/api/launch/schema", ROUTE_READS, launch_schema },
 	{ "GET", "/api/launch/examples", ROUTE_READS, launch_examples },
-	/* It starts a process, and a configuration may name files here: as launching itself. */
+	/*
+	 * It starts a process, and a configuration may name files here, so it needs the same
+	 * permission as launching.
+	 */
 	{ "POST", "/api/launch/check", ROUTE_CHANGES | ROUTE_LAUNCHES, launch_check },
 	{ "POST", "/api/launch", ROUTE_CHANGES | ROUTE_LAUNCHES, launch_begin },
 };

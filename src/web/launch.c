@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * launch.c - see job.h: how `profllm run` is started, a job's folder, the threads that run
- * experiments, one each, and what an earlier process left.
+ * experiments, one each, and resuming the jobs of an earlier process.
  *
- * The environment of what is started is an allow list: what a program needs to find programs, files
- * and devices, and what --launch-env names. So an experiment has none of the dashboard's secrets,
- * neither by ${NAME} nor by looking at its own environment. `--bounded` and what follows it say
- * what the configuration may read and start (experiment/config_bounds.h).
+ * The environment of a started program is an allow list: what a program needs to find programs,
+ * files and devices, and what --launch-env names. So an experiment has none of the dashboard's
+ * secrets, neither by ${NAME} nor in its own environment. `--bounded` and the options after it
+ * limit what the configuration may read and start (experiment/config_bounds.h).
  *
  * A job's folder is its id below the dashboard's folder: no path is ever taken from the store.
  * "owner" of its detail is the process that runs it, by number and start time.
@@ -37,7 +37,7 @@
 #define LAUNCH_RESULT "result.json"
 #define LAUNCH_CHECKS_MAX 2 /* at once, of different users; half of the workers stay free */
 #define GRACE_S 45          /* in which a run stops its servers and writes its document */
-#define HURRY_NS 7000000000 /* likewise when the dashboard itself ends */
+#define HURRY_NS 7000000000 /* the same when the dashboard itself ends */
 #define LOOK_MS 100
 #define REASON_BYTES 600
 #define LOG_END_BYTES (64 << 10)
@@ -50,7 +50,7 @@
 #define CHECK_MEMORY_BYTES_MAX (1u << 30)
 #endif
 
-/* A job that waits or runs. Texts are its own. */
+/* A job that waits or runs. It owns its texts. */
 struct launch_job {
 	struct launch_job *next;
 	char id[17];
@@ -77,7 +77,7 @@ struct launch {
 
 /* ---- what is started ---- */
 
-/* A star at the end stands for anything that holds no word of a secret. docs/guide/dashboard.md */
+/* A star at the end matches any rest without a word for a secret. docs/guide/dashboard.md */
 static const char *const kept[] = {
 	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR", "XDG_*",
 	"LD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PYTHONHOME", "CUDA_*",
@@ -178,14 +178,14 @@ int launch_ask(const struct web_request *r, struct web_answer *a, char *const *m
 			       "more than %d s, 1 GiB of memory, or %u MiB for its plan; make the "
 			       "configuration smaller", CHECK_SECONDS, CHECK_FILE_BYTES_MAX >> 20);
 	}
-	if (rc < 0 && e->code == ERR_CANCELLED) { /* for the log: nobody reads it */
+	if (rc < 0 && e->code == ERR_CANCELLED) { /* only for the log; no client reads it */
 		a->status = 408;
 		e->code = ERR_USAGE;
 	}
 	return rc;
 }
 
-/* Its place among the checks under way; -1: there is none left, and a is the refusal. */
+/* Reserves a place among the running checks; -1: none is left, and a is the refusal. */
 static int take_place(const struct web_request *r, struct web_answer *a, size_t *at, struct err *e)
 {
 	struct launch *l = r->web->launch;
@@ -280,7 +280,7 @@ static void read_status(struct launch_job *s, struct str document)
 	if (document.n && json_parse(&arena, document, &v, NULL) == 0) {
 		free(s->status);
 		s->status = text_of(v, "status");
-		/* The run has ended, and not by itself. */
+		/* The run was ended from outside. */
 		if (s->status && strcmp(s->status, "running") == 0) {
 			free(s->status);
 			s->status = mem_text("interrupted");
@@ -379,7 +379,7 @@ static int start(const struct launch *l, struct launch_job *s, struct keeper **o
 	return rc;
 }
 
-/* The last line of the log that says something, for a run that left no document. */
+/* The last useful line of the log, for a run that left no document. */
 static char *exit_reason(const struct launch_job *s)
 {
 	char *path = file_join(s->folder, LAUNCH_LOG), *words = NULL;
@@ -417,7 +417,7 @@ static void warn(const struct launch_job *s, const char *run_id, const char *tex
 	close(log);
 }
 
-/* The traces that the run left in the job's folder. The run is kept, whatever becomes of them. */
+/* Stores the traces in the job's folder. The run is kept even if a trace is not. */
 static void take_traces(struct launch *l, const struct launch_job *s, const char *path,
 			const struct read_run *run, int64_t id, struct arena *a)
 {
@@ -439,7 +439,7 @@ static void take_traces(struct launch *l, const struct launch_job *s, const char
 		}
 }
 
-/* The document that was left, into the store. */
+/* Stores the document that the run left. */
 static int take_in(struct launch *l, struct launch_job *s, struct err *e)
 {
 	char *path = file_join(s->folder, LAUNCH_RESULT);
@@ -515,7 +515,7 @@ static void run_one(struct launch *l, struct launch_job *s)
 
 /* ---- jobs that wait ---- */
 
-/* Last of those that wait. */
+/* Appends to the queue. */
 static void enqueue(struct launch *l, struct launch_job *s)
 {
 	struct launch_job **at = &l->waiting;
@@ -566,7 +566,7 @@ static bool has_other_owner(const struct json_value *detail)
 	       pid != getpid() && tree_is_running(pid, start);
 }
 
-/* One that waits or ran, and whose owner is no more. */
+/* Resumes a waiting or running job whose owner no longer exists. */
 static int resume_one(struct launch *l, const struct job *job, struct arena *a, struct err *e)
 {
 	struct json_value *detail = NULL;
@@ -607,7 +607,7 @@ static int resume_all(struct launch *l, struct err *e)
 	size_t n;
 	int rc = store_jobs(l->web->store, JOBS_LOOKED_AT, &arena, &job, &n, e);
 
-	/* Oldest first, as they were asked for. */
+	/* Oldest first, in the order of their requests. */
 	for (size_t i = rc == 0 ? n : 0; i-- > 0 && rc == 0;)
 		if (str_is(job[i].kind, "run") && !job_is_over(&job[i]))
 			rc = resume_one(l, &job[i], &arena, e);
@@ -655,7 +655,7 @@ static void say(void *self, const char *text)
 }
 
 /*
- * Servers of runs that were killed together with their keepers: looked for once, beside all else.
+ * Ends servers of runs that were killed together with their keepers: once, in a thread of its own.
  */
 static void *cleaner_main(void *self)
 {

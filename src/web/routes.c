@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * routes.c - every route there is, which one a path means, what a request may contain, and the
- * server's own routes: metrics, pages, health.
+ * routes.c - the table of all routes, finding the one for a path, what a request may contain, and
+ * the server's own routes: metrics, pages, health.
  */
 #include <dirent.h>
 #include <math.h>
@@ -48,7 +48,7 @@ const struct web_route *routes_at(size_t i)
 	return NULL;
 }
 
-/* Whether path is of this form; id gets what {...} stood for, still encoded. */
+/* Whether path has this form; id gets the parts in place of {...}, still encoded. */
 static bool is_match(const char *form, struct str path, struct str id[2])
 {
 	struct str f = str_of(form);
@@ -123,11 +123,11 @@ void routes_find(struct str raw_path, const char *method, struct arena *a, struc
 }
 
 /*
- * What a request may hold, as schema/api.json declares it: the parameters of its
- * address, and the members of its body. Others are refused: somebody who asks for page=2 or
- * misspells a member must not get an answer to another question.
+ * What a request may hold, as schema/api.json declares it: the parameters of its address, and the
+ * members of its body. Others are refused: a client that sends page=2 or misspells a member must
+ * not get the answer to another question.
  *
- * The OpenAPI document is read once, at the start, so that what is declared is what is taken.
+ * The OpenAPI document is read once, at the start, so that the declaration is what is enforced.
  */
 
 /* Words between blanks; members NULL: the body is of any shape, or there is none. */
@@ -169,7 +169,7 @@ static const char *query_of(const struct json_value *operation, struct arena *a)
 	return words_of(a, &words);
 }
 
-/* Of a body that is one named object. */
+/* The members of a body that is one named object. */
 static const char *members_of(const struct json_value *operation, const struct json_value *schemas,
 			      struct arena *a)
 {
@@ -416,7 +416,7 @@ static void put_jobs(struct buf *b, const struct pulse *p)
 		}
 }
 
-/* What there is a limit for, and what passed it. */
+/* Appends limited resources: current use, limits, and requests refused for them. */
 static void put_costs(struct buf *b, struct web *w)
 {
 	static const char *const why[] = { [REFUSED_QUEUE] = "queue", [REFUSED_USER] = "user",
@@ -456,7 +456,7 @@ static int metrics_runs(const struct web_request *r, size_t *n, struct err *e)
 	return 0;
 }
 
-/* Runs that came in by way of this process, and what went wrong in it. */
+/* Runs that this process stored, and its errors. */
 static void put_events(struct buf *b, struct web *w)
 {
 	uint64_t n[PUT_OUTCOMES];
@@ -473,7 +473,7 @@ static void put_events(struct buf *b, struct web *w)
 	    "0: none.", (double)atomic_load(&w->error_ns) / 1e9);
 }
 
-/* What Prometheus' client libraries say of a process, by their names. */
+/* The process metrics of Prometheus' client libraries, under their names. */
 static void put_process(struct buf *b, struct web *w)
 {
 	struct rlimit files = { 0 };
@@ -542,10 +542,11 @@ static int metrics_page(const struct web_request *r, struct web_answer *a, struc
 }
 
 /*
- * The front end: files that lie in the program, packed.
+ * The front end: files that are part of the program, compressed.
  *
- * Files below assets/ have their content's hash in their name and are kept for good; index.html is
- * asked for anew each time. A path without a dot is a view of the page, which finds out itself.
+ * Files below assets/ have a hash of their content in their name and are cached forever; index.html
+ * is requested again each time. A path without a dot is a view of the page, which reads the path
+ * itself.
  */
 
 #define TAG_DIGITS 16
@@ -581,7 +582,7 @@ static const struct web_asset *find(struct str name)
 	return NULL;
 }
 
-/* As it lies there when the client unpacks it, else unpacked here. */
+/* Sent compressed if the client accepts that, else unpacked here. */
 static void put(struct exchange *x, const struct web_asset *a)
 {
 	struct web_answer *out = &x->answer;
@@ -628,7 +629,9 @@ void static_answer(struct exchange *x)
 }
 /* ---- health and metrics ---- */
 
-/* Answered by whoever reads the request, also while every worker and the store are stuck. */
+/*
+ * Answered by the thread that reads the request, even while every worker and the store are stuck.
+ */
 static int health(const struct web_request *r, struct web_answer *a, struct err *e)
 {
 	const struct web_opts *o = &r->web->o;
@@ -651,7 +654,7 @@ static int health(const struct web_request *r, struct web_answer *a, struct err 
 	return 0;
 }
 
-/* The same, and 503 where nothing that asks the store would work. */
+/* The same, but 503 when requests that need the store would fail. */
 static int ready(const struct web_request *r, struct web_answer *a, struct err *e)
 {
 	struct pulse p;

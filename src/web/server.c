@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * server.c - HTTP by libmicrohttpd: connections, what they send, what they get.
+ * server.c - HTTP by libmicrohttpd: connections, their requests and answers.
  *
- * Its polling threads call on_request again and again for one request: once with its head, then
- * with pieces of the body, then without any. Then the connection is suspended until a worker
- * has answered, and on_request is called once more to send that.
+ * The library's polling threads call on_request repeatedly for one request: once with its head,
+ * then with pieces of the body, then with none. Then the connection is suspended until a worker has
+ * answered, and on_request is called once more to send the answer.
  *
- * Every connection is in a list. One in which nothing is under way is idle; when there are too many
- * the one that is idle for longest is closed, and so are those that send too slowly, and those that
- * take their answer too slowly: the kernel says what they have taken, for it holds megabytes that
- * nobody has read. When answers take up most of their budget, whoever takes a large one slowest
- * loses it. Closing is shutdown(), the library then does the rest; the list's lock keeps the
- * descriptor from being another one's by then.
+ * Every connection is in a list. One without a request is idle; when there are too many, the one
+ * that has been idle longest is closed. Connections that send too slowly are closed, as are those
+ * that take their answer too slowly: the kernel says how much they have taken, for it buffers
+ * megabytes. When answers take up most of their memory budget, the slowest client with a large one
+ * is closed. Closing is shutdown(), the library then does the rest; the list's lock ensures that
+ * the descriptor has not been reused by then.
  */
 #include <arpa/inet.h>
 #include <malloc.h>
@@ -26,7 +26,7 @@
 #include "core/base/mem.h"
 #include "web/web_internal.h"
 
-/* What is called of it: it is loaded when it is first needed. */
+/* The functions in use: the library is loaded when first needed. */
 #define MHD_CALLS(X) X(MHD_add_response_header) X(MHD_create_response_from_buffer) \
 	X(MHD_create_response_from_callback) X(MHD_create_response_from_fd_at_offset64) \
 	X(MHD_destroy_response) X(MHD_get_connection_info) X(MHD_lookup_connection_value_n) \
@@ -42,7 +42,7 @@ LIBRARY(lib, MHD_CALLS, "libmicrohttpd.so.12", "libmicrohttpd12");
 #define SLOW_NS 10000000000           /* for a body, before its speed counts */
 #define SLOW_BYTES_PER_S 1024
 #define STREAM_BLOCK_BYTES 65536
-/* What the library may keep of a connection: room for a head that is too long, to say so. */
+/* Memory per connection: enough for a head that is too long, in order to refuse it. */
 #define CONNECTION_BYTES (4 * WEB_HEAD_BYTES_MAX)
 #define DROPPED_BYTES_MIN (1 << 20)   /* answers that may be broken off to make room */
 #define DROPPED_NS 5000000000         /* once they are sent for so long */
@@ -59,13 +59,16 @@ struct line {
 	struct web *web;
 	int fd;
 	struct sockaddr_storage address; /* family 0: a Unix socket's client has none */
-	char local[46];               /* the address that it is connected to; "" likewise */
+	char local[46];               /* the address that it is connected to; "": a Unix socket */
 	bool is_local, is_fresh, is_closing;
 	enum line_state state;
 	struct exchange *asked;       /* with a worker: its connection is not polled; else NULL */
 	int64_t since_ns;
 	uint64_t bytes;               /* of the body so far */
-	/* Of an answer that is sent: when was looked, and what had been taken and was left then. */
+	/*
+	 * For an answer being sent: when it was last checked, and what had been taken and was left
+	 * then.
+	 */
 	int64_t looked_ns, unread;
 	uint64_t taken, taken_before;
 	size_t held;                  /* memory that it keeps */
@@ -93,7 +96,7 @@ static void close_line(struct web *w, struct line *l)
 	atomic_fetch_add(&w->evicted, 1);
 }
 
-/* Closes the one that is idle for longest; of one address, or of all. */
+/* Closes the connection that has been idle longest; of one address, or of all. */
 static void make_room(struct web_carrier *c, const struct line *newest, bool is_of_address)
 {
 	struct line *oldest = NULL;
@@ -212,7 +215,7 @@ static void line_asks(struct MHD_Connection *connection, struct exchange *x)
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* Tells the worker that nobody waits for its answer any more. */
+/* Tells the worker when the client has closed the connection. */
 static void look_for_client(struct line *l)
 {
 	struct pollfd p = { .fd = l->fd, .events = POLLRDHUP };
@@ -221,7 +224,7 @@ static void look_for_client(struct line *l)
 		atomic_store(&l->asked->is_gone, true);
 }
 
-/* An event stream is as slow as its events. */
+/* An event stream is as slow as its events, so it is not judged by speed. */
 static void line_sends(struct MHD_Connection *connection, const struct exchange *x)
 {
 	struct line *l = line_of(connection);
@@ -236,7 +239,7 @@ static void line_sends(struct MHD_Connection *connection, const struct exchange 
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* In a while too little was taken, and there was more to take. */
+/* Too little was taken for some time, although there was more to take. */
 static bool reads_too_slowly(struct line *l, int64_t now_ns)
 {
 	int64_t took = now_ns - l->looked_ns, unread;
@@ -269,7 +272,7 @@ static bool is_too_slow(struct line *l, int64_t now_ns)
 	       (double)l->bytes < (double)took / 1e9 * SLOW_BYTES_PER_S;
 }
 
-/* Of those who have been taking a large answer for a while, who has taken least in its time. */
+/* Of the connections that have been receiving a large answer for a while, the slowest one. */
 static struct line *slowest(struct web_carrier *c, int64_t now_ns, int64_t *closing)
 {
 	struct line *found = NULL;
@@ -294,7 +297,7 @@ static struct line *slowest(struct web_carrier *c, int64_t now_ns, int64_t *clos
 	return found;
 }
 
-/* Whoever comes next finds room. */
+/* Frees memory for the next request. */
 static void drop_slowest(struct web *w, int64_t now_ns)
 {
 	int64_t used = atomic_load(&w->answers.used), closing;
@@ -309,7 +312,7 @@ static void drop_slowest(struct web *w, int64_t now_ns)
 	atomic_fetch_add(&w->dropped, 1);
 }
 
-/* The allocator keeps what the answers' making took, in small pieces. */
+/* Returns to the system the small pieces that the allocator keeps after making answers. */
 static void give_memory_back(struct web *w)
 {
 	struct web_carrier *c = w->carrier;
@@ -408,7 +411,7 @@ static struct MHD_Response *make_response(struct exchange *x)
 	if (a->pull) {
 		r = lib.MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES,
 							  on_pull, x, NULL);
-		/* Else the library ends HEAD's answer as if it had chunks, which is a body. */
+		/* Otherwise the library ends HEAD's answer as if it had chunks, which is a body. */
 		if (r && strcmp(x->method, "HEAD") == 0)
 			lib.MHD_set_response_options(r, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT,
 						 MHD_RO_END);
@@ -449,7 +452,7 @@ static void add_headers(struct exchange *x, struct MHD_Response *r)
 	lib.MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
 	lib.MHD_add_response_header(r, "X-Frame-Options", "DENY");
 	lib.MHD_add_response_header(r, "Referrer-Policy", "no-referrer");
-	/* Popups may be spoken to: a trace is handed to its viewer. */
+	/* Popups may be messaged: a trace is handed to its viewer. */
 	lib.MHD_add_response_header(r, "Cross-Origin-Opener-Policy", "same-origin-allow-popups");
 	lib.MHD_add_response_header(r, "Cross-Origin-Resource-Policy", "same-origin");
 	if (atomic_load(&x->web->is_stopping) ||
@@ -484,7 +487,7 @@ static struct str header(struct MHD_Connection *c, const char *name)
 	return (struct str){ value, n };
 }
 
-/* Whose request it is: the connection's, or whom a proxy names. */
+/* Determines the client: the connection's address, or the one that a proxy names. */
 static void read_client(struct exchange *x, struct MHD_Connection *c)
 {
 	struct sockaddr_storage from = line_of(c)->address, named;
@@ -535,7 +538,7 @@ static enum MHD_Result begin(struct exchange *x, struct MHD_Connection *c, const
 		return MHD_YES;
 	if (x->head.length.p)
 		str_to_u64(x->head.length, &length);
-	/* A short body is read first, so that its sender comes to read the answer. */
+	/* A short body is read first, so that the client then reads the answer. */
 	if (length <= x->limit || x->not_before_ns)
 		return MHD_YES;
 	exchange_finish(x);
@@ -640,8 +643,8 @@ int carrier_open(struct web *w, struct err *e)
 		MHD_OPTION_THREAD_POOL_SIZE, (unsigned)POLLING_THREADS,
 		MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_HARD_MAX,
 		/*
-		 * None: carrier_tick finds who is slow. The library sees no byte for minutes while
-		 * a slow line takes what the kernel holds.
+		 * None: carrier_tick finds slow connections. The library sees no byte for minutes
+		 * while a slow line takes what the kernel holds.
 		 */
 		MHD_OPTION_CONNECTION_TIMEOUT, 0u,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
@@ -664,7 +667,7 @@ void carrier_close(struct web *w)
 
 	if (!c)
 		return;
-	/* Those that fell asleep while their workers ended. */
+	/* Wake those that were suspended while their workers ended. */
 	carrier_look(w);
 	if (c->daemon)
 		lib.MHD_stop_daemon(c->daemon);

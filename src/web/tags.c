@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tags.c - words that people put on runs, and what filters mean by them.
+ * tags.c - words that users put on runs, and conditions on them.
  *
- * The index holds what was measured and never changes a row; tags change at any time. So they are
- * kept beside it: a condition on the column "tag" becomes one on run_id when a question is read, of
- * the runs that have the tag now. Setting and removing them is POST /api/data/bulk.
+ * The index holds what was measured and never changes a row; tags change at any time, so they are
+ * stored separately. When a question is read, a condition on the column "tag" becomes one on
+ * run_id, of the runs that have the tag now. Setting and removing tags is POST /api/data/bulk.
  */
 #include <assert.h>
 
@@ -66,7 +66,7 @@ static struct json_value *member(struct json_value *v, const char *key)
 	return NULL;
 }
 
-/* The run_ids of all these tags; one that no run has where there are none. */
+/* The run_ids of all these tags; if there are none, one that no run has. */
 static int resolve_list(const struct web_request *r, struct json_value *tags, struct err *e)
 {
 	struct json_value *out = NULL;

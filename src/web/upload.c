@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * upload.c - files handed in: one at once, or many as a job that outlives us.
+ * upload.c - uploaded files: one at once, or many as a job that survives a restart.
  *
  * What is answered with 200, 201 or 202 is on disk. A file that cannot be read is 422 with the
  * reason; in a job it is that file's outcome.
@@ -22,13 +22,13 @@
 #define BATCH_BYTES (16u << 20)
 
 /*
- * The thread that works off the files of uploads, one at a time.
+ * The thread that processes the files of uploads, one at a time.
  *
- * It begins with what an earlier process left, and goes on when it is woken. When the store
- * refuses, it tries again later: what was acknowledged is taken in some time. Every second it
- * lets the store look for what other processes have written. Files of an upload that a dashboard
- * was killed over are released after a while, as another dashboard on the same PostgreSQL database
- * may still be handing them over; on SQLite at the start, too.
+ * It begins with what an earlier process left, and continues when woken. When the store refuses, it
+ * tries again later: acknowledged files are stored eventually. Every second it lets the store look
+ * for what other processes have written. Files of an upload whose dashboard was killed are released
+ * after a while, as another dashboard on the same PostgreSQL database may still be handing them
+ * over; on SQLite also at the start.
  */
 
 #define LOOK_SECONDS 1
@@ -44,7 +44,7 @@ struct upload_worker {
 	int64_t resumed_ns; /* CLOCK_MONOTONIC */
 };
 
-/* Until somebody wakes it, or for a while. */
+/* Waits to be woken, or for a while. */
 static void rest(struct upload_worker *u)
 {
 	struct timespec until;
@@ -81,7 +81,7 @@ static void *work_main(void *self)
 
 	while (!is_ending(u)) {
 		struct err e = { 0 };
-		/* Whoever only reads leaves the jobs to whoever writes. */
+		/* A read-only dashboard leaves the jobs to one that writes. */
 		int rc = u->web->o.is_read_only ? 0 : store_job_step(u->web->store, &e);
 
 		if (rc > 0)
@@ -246,7 +246,7 @@ static int put_trace(const struct web_request *r, int64_t run, const struct uplo
 	return rc;
 }
 
-/* A part of that name, from the front; 1, 0, -1. */
+/* Finds a part of that name, from the first on; 1, 0, -1. */
 static int find_part(const struct web_request *r, const char *field, struct upload_part *out,
 		     struct err *e)
 {
@@ -270,7 +270,7 @@ static int upload_json(const struct web_request *r, struct web_answer *a, struct
 	int64_t run = 0, trace;
 	int rc;
 
-	/* The document itself is as good as a form with it. */
+	/* The document itself is accepted like a form with it. */
 	if (str_eq_nocase(str_trim(str_cut(&type, ';')), STR("application/json")))
 		return upload_raw(r, a, e);
 	rc = find_part(r, "file", &file, e);
@@ -278,7 +278,7 @@ static int upload_json(const struct web_request *r, struct web_answer *a, struct
 		return -1;
 	if (rc == 0)
 		return err_set(e, ERR_USAGE, "the form has no part called file");
-	/* All of the form is looked at before anything is kept. */
+	/* The whole form is checked before anything is stored. */
 	parts_open(r, &parts, e);
 	while ((rc = parts_next(&parts, &part, e)) > 0) {
 		n_files += str_is(part.field, "file");
@@ -330,7 +330,7 @@ static int check_batch(const struct web_request *r, struct web_answer *a, size_t
 	return rc;
 }
 
-/* All of them, some at a time: each call is one commit. */
+/* Adds all files, some at a time: each call is one commit. */
 static int add_batch(const struct web_request *r, const char *id, struct err *e)
 {
 	struct str name[BATCH_FILES], bytes[BATCH_FILES];
@@ -425,7 +425,7 @@ static int newest_first(const void *a, const void *b)
 	return x->id < y->id ? 1 : x->id > y->id ? -1 : 0;
 }
 
-/* The cursor is the number of the last trace of the page before. */
+/* The cursor is the number of the previous page's last trace. */
 static int list(const struct web_request *r, struct web_answer *a, struct err *e)
 {
 	int64_t before = INT64_MAX;
@@ -455,7 +455,7 @@ static int list(const struct web_request *r, struct web_answer *a, struct err *e
 	return 0;
 }
 
-/* A problem that lists what may be asked for instead. */
+/* A problem that lists the ids to ask for instead. */
 static int say_several(const struct web_request *r, struct web_answer *a, int64_t run,
 		       const struct trace *t, size_t n)
 {
@@ -483,8 +483,8 @@ static int say_several(const struct web_request *r, struct web_answer *a, int64_
 }
 
 /*
- * The trace that a run's run_id stands for: 1; 0: the answer lists several. Digits are a trace's
- * number and never a run's, so that a link to a trace that was deleted leads to no other.
+ * The trace of a run, by its run_id: 1; 0: the answer lists several. Digits are always a trace's
+ * number, never a run's, so that a link to a deleted trace does not lead to another one.
  */
 static int trace_of_run(const struct web_request *r, struct web_answer *a, int64_t *id,
 			struct err *e)
@@ -537,7 +537,7 @@ static int drop(const struct web_request *r, struct web_answer *a, struct err *e
 
 /* ---- attach ---- */
 
-/* All of the form is looked at before anything is kept. */
+/* The whole form is checked before anything is stored. */
 static int check_form(const struct web_request *r, struct err *e)
 {
 	struct upload_form parts;

@@ -25,7 +25,7 @@
 #define BACKLOG 1024
 #define PAUSE_NS 20000000
 #define MAPPED_BYTES_MIN (128 << 10)
-/* Beside connections: the store's files, logs, jobs, traces that are sent. */
+/* In addition to connections: the store's files, logs, jobs, traces being sent. */
 #define DESCRIPTORS_MIN 256
 
 /* ---- whose a request is that came by way of a proxy ---- */
@@ -78,9 +78,9 @@ int client_check_proxies(const struct web_opts *o, struct err *e)
 }
 
 /*
- * What happened, as lines of JSON: one for each request in a file, errors otherwise.
+ * The log as lines of JSON: one for each request in a file, errors otherwise.
  *
- * A line has the path and not the query, no header and no body: nothing in it is a secret.
+ * A line has the path but not the query, no header and no body, so it contains no secret.
  */
 
 #define PATH_BYTES_MAX 500
@@ -178,7 +178,7 @@ static void end_line(struct web *w, struct buf *line, struct json_writer *j, int
 	redact_tail(line, 0, REDACT_SENTENCES);
 	pthread_mutex_lock(&w->log->lock);
 	fd = w->log->fd >= 0 ? w->log->fd : otherwise;
-	/* Nobody can be told that telling failed. */
+	/* A failure to write the log cannot be logged. */
 	if (fd >= 0)
 		(void)!file_write_all(fd, buf_str(line));
 	pthread_mutex_unlock(&w->log->lock);
@@ -192,7 +192,7 @@ void log_exchange(struct web *w, const struct exchange *x, unsigned status)
 
 	if (!w->o.log_path)
 		return;
-	/* Too much at once is told with 503: no fault of ours. */
+	/* Overload is answered with 503: not an error of the server. */
 	j = begin_line(&line, status == 500 ? "error" : status >= 400 ? "warning" : "info", x);
 	json_member_int(&j, "status", status);
 	json_member_int(&j, "received_bytes", (int64_t)x->received);
@@ -218,11 +218,10 @@ void log_say(struct web *w, const struct exchange *x, const char *level, const c
 }
 
 /*
- * Whether the store answers, and what /metrics tells of it.
+ * Whether the store answers, and what /metrics reports about it.
  *
- * One thread asks, every other second and when this process has changed a job. A store that hangs
- * keeps that thread alone: who wants to know is told what is known, and for how long nothing more
- * was heard.
+ * One thread asks, every two seconds and when this process has changed a job. A store that hangs
+ * blocks only that thread: requests get the latest values, and the time since then.
  */
 
 #define LOOK_NS 2000000000
@@ -236,7 +235,7 @@ struct web_pulse {
 	int64_t answered_ns;         /* CLOCK_MONOTONIC */
 	bool has_failed;
 	double store_bytes;
-	/* The asking thread's own. */
+	/* Used by the asking thread only. */
 	int64_t looked_ns, sized_ns;
 	uint64_t changes;
 };
@@ -353,7 +352,7 @@ void server_address_text(const struct sockaddr_storage *address, char out[static
 		inet_ntop(AF_INET6, &six->sin6_addr, out, 46);
 }
 
-/* The bytes that tell clients apart. */
+/* The bytes that distinguish clients. */
 static struct str client_of(const struct sockaddr_storage *address)
 {
 	const struct sockaddr_in *four = (const struct sockaddr_in *)address;
@@ -392,7 +391,7 @@ static int split_listen(struct web *w, const char **host, uint16_t *port, struct
 	return 0;
 }
 
-/* A socket file of mode 0600 from its first moment; before there are threads, for the umask. */
+/* A socket file of mode 0600 from the beginning; before there are threads, for the umask. */
 static int listen_at_path(struct web *w, const char *path, struct err *e)
 {
 	struct sock_addr address;
@@ -473,7 +472,7 @@ static int read_tokens(struct web *w, struct err *e)
 	return w->o.has_no_auth ? 0 : auth_make(&w->auth, w->made_token, e);
 }
 
-/* Configurations may hold secrets: a new folder is its owner's alone. */
+/* Configurations may hold secrets: only its owner has access to a new folder. */
 static int make_folder(const char *path, struct err *e)
 {
 	return file_mkdirs_mode(path, 0700, e) < 0 ? err_wrap(e, "--jobs-dir") : 0;
@@ -528,18 +527,18 @@ int web_start(struct web *w, struct store *store, struct err *e)
 {
 	w->store = store;
 	w->o.is_read_only |= store_is_read_only(store);
-	/* Large blocks are mapped one by one, so that the memory of an answer goes with it. */
+	/* Large blocks are mapped individually, so that an answer's memory is returned with it. */
 	mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES_MIN);
 	pulse_look(w);
 	carrier_make(w);
 	live_open(w);
-	/* Jobs first: whoever asks for one finds it. */
+	/* Jobs first, so that requests for a job find it. */
 	if (upload_open(w, e) < 0 || launch_open(w, e) < 0 || work_open(w, e) < 0)
 		return -1;
 	return carrier_open(w, e);
 }
 
-/* Until no request is under way. */
+/* Waits until no request is in progress. */
 static bool wait_for_requests(struct web *w, int64_t until_ns)
 {
 	struct timespec pause = { .tv_nsec = PAUSE_NS };
@@ -564,7 +563,7 @@ bool web_stop(struct web *w)
 	int64_t until = clock_mono_ns() + WEB_STOP_SECONDS * 1000000000ll;
 
 	carrier_quiesce(w);
-	/* Who comes now is refused and does not wait. */
+	/* New connections are refused instead of waiting. */
 	stop_listening(w);
 	atomic_store(&w->is_stopping, true);
 	launch_stop(w);

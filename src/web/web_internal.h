@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * web_internal.h - a running server, one request of it, and what its files ask of each other.
+ * web_internal.h - a running server, one request of it, and what its files call in each other.
  * Private to web/.
  *
  *   exchange_new ─► exchange_begin ─► exchange_body ... ─► exchange_end ─► exchange_work ─► sent
@@ -21,14 +21,14 @@
 
 #define EXCHANGE_LATE_NS 1000000000   /* what a wrong token costs */
 
-/* Why a request was refused that would have been answered with less to do. */
+/* Why a request was refused that would have been answered under less load. */
 enum refused { REFUSED_QUEUE, REFUSED_USER, REFUSED_BYTES, REFUSED_STREAMS, REFUSED_REASONS };
 
 /* ---- answers.c ---- */
 
 #define ANSWERS_KEPT_MAX 64
 #define ANSWERS_KEPT_BYTES_MAX (16u << 20) /* with their keys */
-#define ANSWER_KEPT_BYTES_MAX (4u << 20)   /* larger ones are made anew each time */
+#define ANSWER_KEPT_BYTES_MAX (4u << 20)   /* larger ones are made again each time */
 #define ANSWER_KEY_BYTES_MAX (1u << 20)
 
 struct kept_answer { struct buf key, members; uint64_t used; }; /* key empty: none */
@@ -42,11 +42,11 @@ void answers_begin(struct answers *s);
 void answers_release(struct answers *s);
 /* Puts the members of the answer to this key; false: none is kept. */
 bool answers_get(struct answers *s, struct str key, struct json_writer *w);
-/* members: as they were written, without braces. What is too large is not kept. */
+/* members: as they were written, without braces. Too large ones are not kept. */
 void answers_put(struct answers *s, struct str key, struct str members);
 /*
- * Asks what the first page asks before anybody does, at the start and once the data has not changed
- * for a second; for calling again and again, by one thread.
+ * Computes the first page's answers before the first request, at the start and whenever the data
+ * has not changed for a second. Called repeatedly, by one thread.
  */
 struct prepared {
 	uint64_t version, seen; /* of the data: asked about, and at the last call */
@@ -144,13 +144,13 @@ void exchange_free(struct exchange *x);
 
 /* Checks everything that the head contains. */
 void exchange_begin(struct exchange *x);
-/* False: give up on this connection. */
+/* False: close this connection. */
 bool exchange_body(struct exchange *x, struct str bytes);
-/* True: a worker is wanted, or the answer must wait; false: the answer is there. */
+/* True: a worker is needed, or the answer must wait; false: the answer is there. */
 bool exchange_end(struct exchange *x);
 void exchange_work(struct exchange *x);
 
-/* An answer of the kind application/problem+json, in place of what there was. */
+/* Answers with application/problem+json, in place of what there was. */
 __attribute__((format(printf, 3, 4)))
 void exchange_refuse(struct exchange *x, unsigned status, const char *fmt, ...);
 /* ETag, compression and ranges, once the answer is complete. */
@@ -203,23 +203,23 @@ const char *static_type(struct str name);
 
 /* ---- auth.c ---- */
 
-/* Fills who and role of the request. False: they may not do this, which is answered. */
+/* Fills who and role of the request. False: the user may not do this, which is answered. */
 bool login_check(struct exchange *x);
 /*
- * The address of a page that has a token in its query string, as the dashboard prints it: answered
- * with the cookie and the same address without the token, so that it stays in no history and in no
- * Referer. False: there is none.
+ * The address of a page with a token in its query string, as the dashboard prints it: answered with
+ * the cookie and the same address without the token, so that it is in no history and no Referer.
+ * False: there is no token.
  */
 bool login_by_address(struct exchange *x);
 
 /* ---- web.c ---- */
 
-/* One line of JSON for a request that is over; status 0: it broke off. */
+/* One line of JSON for a finished request; status 0: the connection broke. */
 void log_exchange(struct web *w, const struct exchange *x, unsigned status);
 /* level: "info", "warning", "error". x NULL: the line is about no request. */
 void log_say(struct web *w, const struct exchange *x, const char *level, const char *text);
 
-/* What the store last reported, and when; reading it does not ask the store. */
+/* The store's latest report, and when it came; reading it does not ask the store. */
 struct pulse {
 	bool is_there;                 /* it answers */
 	double silent_s;               /* since it answered last */
@@ -227,27 +227,27 @@ struct pulse {
 	struct job_count jobs[STORE_JOB_COUNTS_MAX];
 	size_t n_jobs;
 };
-/* Asks the store when it is time to; called a few times a second, may wait for long. */
+/* Asks the store when it is time to; called a few times a second, may take long. */
 void pulse_look(struct web *w);
 void pulse_get(struct web *w, struct pulse *out);
 
 /* Whether requests from this address ("unix": no address) name their client themselves. */
 bool client_is_proxy(const struct web *w, const char *address);
-/* The address that the last proxy has put into X-Forwarded-For; false: it is none. */
+/* The address that the last proxy has put into X-Forwarded-For; false: not an address. */
 bool client_forwarded(struct str header, struct sockaddr_storage *out);
-/* ERR_USAGE: a proxy that is no address. */
+/* ERR_USAGE: a proxy that is not an address. */
 int client_check_proxies(const struct web_opts *o, struct err *e);
 /*
- * "127.0.0.1", "::1": an address without its port. Addresses of IPv4 in IPv6 are those of IPv4; ""
- * for what is none.
+ * "127.0.0.1", "::1": an address without its port. IPv4 in IPv6 is written as IPv4; "" for anything
+ * else.
  */
 void server_address_text(const struct sockaddr_storage *address, char out[static 46]);
 /*
- * Whether two connections count as those of one client: they have one address of IPv4, also where
- * it came as one of IPv6, or one /64 of IPv6, which is what a household has.
+ * Whether two connections count as one client: they have the same IPv4 address, also where it came
+ * as IPv6, or the same /64 of IPv6, which is one household's.
  */
 bool server_is_same_client(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
-/* The same for the same client. */
+/* A number that is equal for the same client. */
 uint64_t server_client_key(const struct sockaddr_storage *address);
 
 /* ---- work.c ---- */
@@ -255,31 +255,31 @@ uint64_t server_client_key(const struct sockaddr_storage *address);
 int work_open(struct web *w, struct err *e);
 /* False: x is refused, too many wait already. */
 bool work_submit(struct web *w, struct exchange *x);
-/* One open answer of x's user more or less (+1, -1); how many there are then. */
+/* Changes the count of open answers of x's user (+1, -1); returns it. */
 unsigned work_count_stream(struct web *w, const struct exchange *x, int change);
 struct work_figures { size_t waiting, busy; };
 struct work_figures work_figures(struct web *w);
-/* At once, or from not_before_ns on, hands x back to its carrier. */
+/* Hands x back to its carrier, at once or from not_before_ns on. */
 void work_done(struct web *w, struct exchange *x);
-/* What waits is refused; false: a worker is still busy after so many milliseconds. */
+/* Refuses what waits; false: a worker is still busy after that many milliseconds. */
 bool work_stop(struct web *w, int wait_ms);
 void work_close(struct web *w);
 
 /* ---- server.c ---- */
 
-/* What carrier_tick looks at; before there are threads. */
+/* Makes what carrier_tick needs; call before there are threads. */
 void carrier_make(struct web *w);
 /* Serves the socket w->listener. */
 int carrier_open(struct web *w, struct err *e);
-/* No more connections are taken. */
+/* Accepts no more connections. */
 void carrier_quiesce(struct web *w);
-/* Nothing may be suspended any more but event streams. */
+/* Ends; only event streams may still be suspended. */
 void carrier_close(struct web *w);
-/* x is answered: its connection goes on. Any thread. */
+/* x is answered: its connection continues. Any thread. */
 void carrier_resume(struct web *w, struct exchange *x);
-/* Connections that are too slow or idle; called a few times a second. */
+/* Closes connections that are too slow or idle; called a few times a second. */
 void carrier_tick(struct web *w, int64_t now_ns);
-/* Event streams that wait look for events, which may take long; called a few times a second. */
+/* Waiting event streams look for events, which may take long; called a few times a second. */
 void carrier_look(struct web *w);
 
 /* ---- live.c ---- */
@@ -296,7 +296,7 @@ int tags_resolve(const struct web_request *r, struct json_value *v, struct err *
 
 /* ---- upload.c ---- */
 
-/* What helps where a file is too large for one request. */
+/* Hint for a file that is too large for one request. */
 #define WEB_LARGER_FILES ". `profllm ingest FILE --server URL` sends a larger file of JSON lines, or with a " \
 	"list of results, in pieces"
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * work.c - the threads that ask the store and the index, and the one that looks at the clock.
+ * work.c - the threads that ask the store and the index, and the one that watches the clock.
  *
- * Questions go to WORKERS threads. Large bodies go to one thread of their own, so that taking them
- * apart costs the memory of one of them and keeps no question waiting. One more thread asks the
- * store for event streams, and one whether it answers at all.
+ * Questions go to WORKERS threads. Large bodies go to one thread of their own, so that parsing them
+ * uses the memory of one at a time and delays no question. One more thread asks the store for event
+ * streams, and one whether it answers at all.
  *
- * Users take turns: of the questions that wait, the next is the oldest of those whose user keeps
- * the fewest workers busy, and nobody keeps all of them. A user is a token's name; without a token
- * an address (of IPv6 a /64). Each may have so many questions waiting, then it is told to wait.
+ * Users take turns: the next question is the oldest among those of users with the fewest busy
+ * workers, and no user can occupy all of them. A user is a token's name; without a token an address
+ * (of IPv6 a /64). Each may have a limited number of questions waiting; further ones are answered
+ * with 503 or 429.
  */
 #include <assert.h>
 #include <limits.h>
@@ -32,7 +33,7 @@ struct queue {
 	size_t n;
 };
 
-/* Who has something under way. */
+/* A user with requests in progress. */
 struct user { uint64_t id; unsigned busy, waiting, streams; };
 
 struct web_work {
@@ -118,7 +119,10 @@ struct work_figures work_figures(struct web *w)
 
 /* ---- queues ---- */
 
-/* The oldest one of whoever keeps fewest workers busy; NULL: none, or all of who has enough. */
+/*
+ * The oldest question of a user with the fewest busy workers; NULL: none, or only of users at their
+ * limit.
+ */
 static struct exchange **find_next(struct web_work *work, struct queue *q)
 {
 	struct exchange **best = NULL;
@@ -209,7 +213,7 @@ void work_done(struct web *w, struct exchange *x)
 		carrier_resume(w, x);
 }
 
-/* Nobody waits for the answer any more, and nothing is to be changed. */
+/* The client no longer waits for the answer, and nothing is to be changed. */
 static bool is_abandoned(const struct exchange *x)
 {
 	return clock_mono_ns() - x->ready_ns > ABANDONED_NS && x->route &&
@@ -272,7 +276,7 @@ static void *large_main(void *self)
 	return NULL;
 }
 
-/* Those whose time has come; all of them when work is ending. */
+/* Takes those whose time has come; all of them when work is ending. */
 static struct exchange *take_delayed(struct web_work *work, int64_t now_ns)
 {
 	struct exchange **at = &work->delayed, *due = NULL, *x;
@@ -317,7 +321,7 @@ static void *clock_main(void *self)
 	return NULL;
 }
 
-/* Again and again, which may take long. */
+/* Calls look repeatedly, which may take long. */
 static void *repeat(struct web_work *work, void (*look)(struct web *w))
 {
 	const struct timespec pause = { .tv_nsec = TICK_NS };

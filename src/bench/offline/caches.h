@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * caches.h - what a start of an engine finds from the start before, taken away: its
- * compilation caches, and its model's files in the kernel's page cache.
+ * caches.h - what an engine would reuse from its previous start, removed: its compilation caches,
+ * and its model's files in the kernel's page cache.
  */
 #pragma once
 #include <stdint.h>
@@ -14,18 +14,17 @@ struct caches {
 	char *env[4];        /* "NAME=VALUE", ended by NULL */
 };
 /*
- * Below $TMPDIR (default /tmp); vLLM's is called as upstream's: vllm_startup_bench_cold_*.
- * Triton's is a folder in inductor's, as inductor wants it.
+ * The folders are below $TMPDIR (default /tmp). vLLM's is named vllm_startup_bench_cold_* as
+ * upstream's; Triton's is a folder in inductor's, where inductor expects it.
  */
 int caches_new(struct caches *c, struct err *e);
-/* Removes them with all that is in them. -1: something of it is left. */
+/* Removes the folders with their content. -1: some of it could not be removed. */
 int caches_remove(struct caches *c, struct err *e);
 
-/* Of the files of a model, bytes. */
+/* Bytes of a model's files. */
 struct cached_pages { int64_t files, dropped, left; };
 /*
- * Takes a model's files out of the page cache: model is a folder, a file, or a name whose files
- * lie in the hub's cache. What somebody has mapped or has not written yet stays. -1: there are
- * no such files.
+ * Drops a model's files from the page cache. model is a folder, a file, or a name whose files are
+ * in the hub's cache. Pages that are mapped or not written yet stay. -1: there are no such files.
  */
 int pages_drop(const char *model, struct cached_pages *out, struct err *e);

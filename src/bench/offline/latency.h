@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * latency.h - `bench latency`: one batch again and again, and how long each time took (sweep
- * spec 4).
+ * latency.h - `bench latency`: runs one batch repeatedly and reports how long each iteration took
+ * (sweep spec 4).
  *
- * Prompts are token ids drawn uniformly below 10,000, as upstream's are, by NumPy's generator; but
- * seeded with --seed, which is kept with the result, and below the engine's vocabulary where it
- * tells one that is smaller. The same prompts are used in every iteration, so prefix caching
- * is off unless it is asked for.
+ * Prompts are token ids drawn uniformly below 10,000 by NumPy's generator, as upstream's; but
+ * seeded with --seed, which the result records, and limited to the engine's vocabulary where that
+ * is smaller. Every iteration uses the same prompts, so prefix caching is off unless asked for.
  */
 #pragma once
 #include <stdbool.h>
@@ -30,30 +29,33 @@ struct latency_opts {
 extern const struct opt_set latency_opt_set;
 extern const struct offline_verb latency_verb;
 
-/* The batch. vocabulary: tokens the model has; 0: not known. ERR_LIMIT, ERR_IO. */
+/* Draws the batch. vocabulary: the model's number of tokens; 0: unknown. ERR_LIMIT, ERR_IO. */
 int latency_prompts(const struct latency_opts *o, int64_t seed, int64_t vocabulary,
 		    struct workload *w, struct err *e);
 /*
- * What the iterations of one batch say: numbers, doubts, terminal and JSON of
- * `bench latency` (sweep spec 4).
+ * Results of the iterations of one batch: numbers, doubts, terminal and JSON of `bench latency`
+ * (sweep spec 4).
  *
  * Pure. Times are seconds. Percentiles and means are NumPy's (stats/stats.h).
  */
 
-/* ---- doubts; every threshold stands here ---- */
+/* ---- doubts and all their thresholds ---- */
 
-/* The last third's mean against the first third's: a share, and beyond both intervals of 95 %. */
+/*
+ * Drift: relative difference of the last third's mean to the first third's, outside both 95 %
+ * confidence intervals.
+ */
 #define LATENCY_DRIFT_SHARE 0.05
-/* Standard deviation over mean. */
+/* Standard deviation divided by the mean. */
 #define LATENCY_SPREAD_SHARE 0.10
-/* Time between question and answer that the engine's side did not count, over what it counted. */
+/* Time between request and answer that the engine did not count, divided by what it counted. */
 #define LATENCY_OUTSIDE_SHARE 0.05
-/* So many times the scaled median deviation and such a share away from the median: an outlier. */
+/* An outlier is this many scaled median deviations, and this share, away from the median. */
 #define LATENCY_OUTLIER_DEVIATIONS 5.0
 #define LATENCY_OUTLIER_SHARE 0.01
 /* Fewer iterations than this: the 99 % percentile lies between the two largest values. */
 #define LATENCY_TAIL_MIN 101
-/* Fewer iterations than this say nothing of drift or spread. */
+/* With fewer iterations than this, drift and spread are not judged. */
 #define LATENCY_JUDGE_MIN 6
 
 enum latency_doubt {
@@ -77,7 +79,7 @@ struct latency_runs {
 	int64_t batch_size, input_len, output_len;
 	int64_t sequences;           /* for each prompt; of beam search the width */
 	bool is_beam;
-	bool has_counts;             /* the engine told tokens */
+	bool has_counts;             /* the engine reported token counts */
 	uint64_t prompt_tokens, output_tokens; /* over the measured iterations */
 };
 
@@ -100,9 +102,9 @@ struct latency_facts {
 /* With n == 0 everything is 0 but doubts. */
 void latency_facts(const struct latency_runs *runs, struct latency_facts *out);
 
-/* Upstream's lines. */
+/* Appends upstream's lines. */
 void latency_terminal(const struct latency_facts *f, struct buf *out);
-/* Ours, which follow them. */
+/* Appends our lines, which follow upstream's. */
 void latency_terminal_ours(const struct latency_runs *runs, const struct latency_facts *f,
 			   struct buf *out);
 
@@ -114,6 +116,6 @@ struct latency_config {
 /* The result file (indent 4, no line end, as upstream): upstream's keys, then "profllm". */
 void latency_json(const struct latency_runs *runs, const struct latency_facts *f,
 		  const struct latency_config *config, struct buf *out);
-/* For the PyTorch benchmark file: the samples as a list, and what is said beside them. */
+/* For the PyTorch benchmark file: the samples as a list, and the additional members. */
 void latency_values(const struct latency_runs *runs, struct buf *out);
 void latency_extra(const struct latency_facts *f, struct buf *out);

@@ -101,7 +101,7 @@ static const char *shown_name(struct str key, struct arena *a)
 	return name;
 }
 
-/* Keys of all requests, each once, as they first appear; MM_STAGES_MAX + 1: there are more. */
+/* The distinct keys of all requests, in order of appearance; MM_STAGES_MAX + 1: there are more. */
 static size_t stage_keys(const struct json_value *all, struct str key[static MM_STAGES_MAX])
 {
 	size_t n = 0;
@@ -120,7 +120,7 @@ static size_t stage_keys(const struct json_value *all, struct str key[static MM_
 	return n;
 }
 
-/* A request is an object of numbers that a time or a count can be, or null. */
+/* Checks that a request is an object whose members are times, counts or null. */
 static int check_request(struct str id, const struct json_value *one, struct err *e)
 {
 	if (one->kind != JSON_OBJECT)
@@ -207,7 +207,7 @@ int mm_facts(const struct mm_run *run, struct str stages, const struct mm_percen
 
 /* ---- terminal ---- */
 
-/* As pandas prints a table of texts without its index: all to the right, one blank between. */
+/* Prints a table of texts as pandas does without its index: right-aligned, one blank between. */
 static void put_table(const struct grid *g, struct buf *out)
 {
 	size_t *width = mem_array(g->cols, sizeof(*width));
@@ -247,7 +247,7 @@ static void add_number(struct grid *g, double v)
 	grid_add(g, arena_printf(g->a, "%.2f", v));
 }
 
-/* A column for each percentile, of those asked for twice one, as a Python dict has them. */
+/* One column for each distinct percentile, as in a Python dict. */
 static void stage_table(const struct mm_facts *f, const struct mm_percentiles *p, struct arena *a,
 			struct buf *out)
 {
@@ -403,7 +403,7 @@ struct mm {
 	struct offline_outcome outcome;
 	struct mm_run run;
 	struct mm_facts facts;
-	struct buf stages;           /* as the engine told them; empty: it has none */
+	struct buf stages;           /* as the engine reported them; empty: none */
 	const char *why_no_stages;   /* NULL: it has */
 	struct arena arena;
 };
@@ -455,7 +455,7 @@ static int chat(struct mm *m, const struct offline_requests *requests, bool is_w
 	return offline_run(m->job->offline, &run, out, e);
 }
 
-/* Reads the times of stages, which empties the engine's register. */
+/* Reads the times of stages, which clears the engine's list of them. */
 static int read_stages(struct mm *m, struct buf *out, struct err *e)
 {
 	if (offline_about(m->job->offline)->has_mm_stats)
@@ -464,7 +464,7 @@ static int read_stages(struct mm *m, struct buf *out, struct err *e)
 	return 0;
 }
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
 static void read_outcome(struct mm *m)
 {
@@ -535,7 +535,7 @@ static int save(const struct mm *m, const struct offline_reported *reported, con
 	return rc;
 }
 
-/* Ours, after upstream's tables. */
+/* Prints our lines, after upstream's tables. */
 static void show_ours(const struct mm *m, const struct offline_reported *reported,
 		      const struct trust *t)
 {
@@ -646,7 +646,7 @@ static void plan(const struct offline_job *job, struct buf *out)
 		   d->num_warmups > 0 ? d->num_warmups : 0, job->engine->seed + 1);
 }
 
-/* The engine that a chat template may be asked of. */
+/* Starts the engine that can be asked for a chat template. */
 static struct offline *started(void *self, struct err *e)
 {
 	(void)e;

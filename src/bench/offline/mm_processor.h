@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mm_processor.h - `bench mm-processor`: how long the stages of multimodal preprocessing and
- * the encoder take within one batch of chats, and each request from its beginning to its end
- * (sweep spec 6).
+ * mm_processor.h - `bench mm-processor`: how long the stages of multimodal preprocessing and the
+ * encoder take within one batch of chats, and how long each request takes (sweep spec 6).
  *
- * Requests come from offline_data.h, as throughput's with --backend vllm-chat do. Stages are
- * the engine's own (vllm, sim, any worker that tells them); where it has none, that is said.
+ * Requests come from offline_data.h, as for throughput with --backend vllm-chat. Stage times are
+ * the engine's own (vllm, sim, any worker that reports them); an engine without them is named.
  */
 #pragma once
 #include <stdbool.h>
@@ -29,11 +28,11 @@ extern const struct opt_set mm_processor_opt_set;
 extern const struct offline_verb mm_processor_verb;
 
 /*
- * Times of the stages of multimodal preprocessing and of whole requests:
- * numbers, terminal and JSON of `bench mm-processor` (sweep spec 6.3 to 6.5).
+ * Times of the stages of multimodal preprocessing and of whole requests: numbers, terminal and JSON
+ * of `bench mm-processor` (sweep spec 6.3 to 6.5).
  *
- * Pure. Stages come as the engine names them, in seconds, and are shown in milliseconds; what an
- * engine does not tell is missing here too, and never 0.
+ * Pure. Stages have the engine's names; their times come in seconds and are shown in milliseconds.
+ * What the engine does not report is left out, never shown as 0.
  */
 
 /* --metric-percentiles: numbers as Python reads them. ERR_RUN with Python's and NumPy's words. */
@@ -56,7 +55,7 @@ struct mm_stages {
 	struct mm_stage *v;          /* in the order in which they first appear */
 	size_t n;
 	size_t requests;
-	bool has_encoder;            /* num_encoder_calls was told */
+	bool has_encoder;            /* num_encoder_calls was reported */
 	int64_t encoder_calls;       /* over all requests */
 	size_t encoder_requests;
 };
@@ -67,7 +66,8 @@ int mm_stages_read(struct str json, const struct mm_percentiles *p, struct mm_st
 struct mm_run {
 	size_t completed, failed;
 	double elapsed_s;
-	double *e2el_s;              /* of n completed requests that the engine told */
+	double *e2el_s;              /* of those of the n completed requests for which the engine
+				      * reported it */
 	size_t n;
 };
 

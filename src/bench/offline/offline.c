@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * offline.c - see offline.h: which driver it is, the order of calls, and what every driver's
- * outcome must satisfy, whoever it is: clocks within ours, counts that fit, totals from the parts.
+ * offline.c - see offline.h: chooses the driver, checks the order of calls, and verifies every
+ * driver's outcome: its clock readings must be within ours, counts must fit, totals must equal
+ * their parts.
  */
 #include "bench/offline/offline.h"
 
@@ -132,7 +133,7 @@ void offline_outcome_release(struct offline_outcome *o)
 	*o = (struct offline_outcome){ 0 };
 }
 
-/* What the engine's side claims must lie between the question and its answer. */
+/* Checks that the engine's clock readings are between our request and its answer. */
 static int check_clocks(const struct offline *o, const struct offline_outcome *r, int64_t asked_ns,
 			int64_t answered_ns, struct err *e)
 {
@@ -241,7 +242,7 @@ static void put_engine(struct json_writer *w, const struct offline_about *about)
 	json_end_object(w);
 }
 
-/* Each name once, with all that was spent under it. */
+/* Writes each name once, with the total time spent under it. */
 static void put_phases(struct json_writer *w, const struct offline_loaded *l)
 {
 	json_member_object(w, "phases");

@@ -3,16 +3,16 @@
  * offline.h - an inference engine without clients: batches in, times and counts out.
  *
  * The engine is reached through a driver (struct offline_driver): a worker program over a socket
- * pair (offline_worker.c: vllm, hf, llama, sim, your own), or a server that gets all requests
- * at once (offline_http.c). The verbs (throughput, latency, startup, mm-processor) know this header
- * alone.
+ * pair (offline_worker.c: vllm, hf, llama, sim, your own), or a server that gets all requests at
+ * once (offline_http.c). The verbs (throughput, latency, startup, mm-processor) use this header
+ * only.
  *
- * Order: offline_start, offline_render any number of times, offline_load, then
- * offline_put and offline_run, which may be repeated on the same batch; offline_stop always.
+ * Order: offline_start, offline_render any number of times, offline_load, then offline_put and
+ * offline_run, which may be repeated on the same batch; offline_stop always.
  *
- * Time is taken by the engine's side around the engine's call, on CLOCK_MONOTONIC: handing over
- * prompts and reading counts are outside. We take the time of the question and of the
- * answer, too: what the engine's side claims must lie between (else ERR_RUN).
+ * The engine's side takes the time around the engine's call, on CLOCK_MONOTONIC; handing over
+ * prompts and reading counts are outside. We also take the time of each request and answer, and the
+ * engine's times must be between them (else ERR_RUN).
  */
 #pragma once
 #include <stdatomic.h>
@@ -40,7 +40,7 @@ struct offline_hooks {
 	void (*warn)(void *self, const char *text);
 	/* what: "Loading the engine", "Warmup iterations", ...; total 0: unknown. */
 	void (*progress)(void *self, const char *what, uint64_t done, uint64_t total);
-	/* What --output-json would hold, of what was measured; latency and throughput. */
+	/* JSON that --output-json would hold for what was measured; latency and throughput. */
 	void (*result)(void *self, struct str json);
 	const atomic_bool *cancel; /* set: calls end with ERR_CANCELLED */
 };
@@ -49,7 +49,8 @@ struct offline_start {
 	const struct offline_opts *opts;
 	char *const *engine_argv;   /* the engine's own arguments, ended by NULL */
 	char *const *env;           /* "NAME=VALUE" added to ours, ended by NULL; may be NULL */
-	const char *backend;        /* as the worker is told: "vllm", "vllm-chat", "hf", "sim" */
+	const char *backend;        /* as the worker protocol has it: "vllm", "vllm-chat", "hf",
+				     * "sim" */
 	bool is_async;              /* the engine's asynchronous interface */
 	bool is_compiled;           /* --hf-enable-torch-compile */
 	bool wants_mm_stats;        /* offline_mm_stats will be asked */
@@ -57,7 +58,7 @@ struct offline_start {
 	struct offline_hooks hooks;
 };
 
-/* What the engine is; texts live until offline_stop. */
+/* Describes the engine; texts live until offline_stop. */
 struct offline_about {
 	const char *engine, *version; /* "vllm", "0.32.0"; "" unknown */
 	int64_t max_model_len;        /* 0: unknown */
@@ -72,7 +73,7 @@ struct offline_about {
 	struct str json;              /* all the driver says of it, a JSON object; may be empty */
 };
 
-/* Seconds; NAN: not told. */
+/* Seconds; NAN: not reported. */
 struct offline_loaded {
 	double spawn_s;      /* from the program's start to its first word: interpreter, imports */
 	double load_s;       /* building the engine, by its own clock */
@@ -105,14 +106,14 @@ struct offline_run {
 	const char *progress;      /* what progress is called; NULL: not shown */
 };
 
-/* Of the batch that ran. Arrays have the batch's n entries; NULL: not told. */
+/* Result of the batch that ran. Arrays have the batch's n entries; NULL: not reported. */
 struct offline_outcome {
 	double elapsed_s;
 	int64_t began_ns, ended_ns;  /* CLOCK_MONOTONIC */
 	double outside_s;            /* between question and answer, and not elapsed_s */
 	bool has_counts;
 	uint64_t prompt_tokens, output_tokens;
-	uint64_t cached_tokens;      /* of the prompts', when cached is told */
+	uint64_t cached_tokens;      /* of the prompts; valid when cached is reported */
 	size_t n, finished;
 	uint32_t *prompt, *output;   /* tokens; output over all sequences of a prompt */
 	uint32_t *cached;            /* of the prompt's tokens, those that a prefix cache had */
@@ -124,28 +125,30 @@ void offline_outcome_release(struct offline_outcome *o);
 
 struct offline;
 
-/* -1 with e: ERR_USAGE exit 2 for what the user can mend on the command line, else ERR_RUN. */
+/* -1 with e: ERR_USAGE (exit 2) for what the user can correct on the command line, else ERR_RUN. */
 int offline_start(const struct offline_start *how, struct offline **out, struct err *e);
-/* What is known after the start; more of it after the load. */
+/* What is known after the start, and more after the load. */
 const struct offline_about *offline_about(const struct offline *o);
-/* What the engine's chat template makes of messages (JSON list); tools: JSON list or empty. */
+/* Applies the engine's chat template to messages (JSON list); tools: JSON list or empty. */
 int offline_render(struct offline *o, struct str messages, struct str tools, struct buf *text,
 		   struct err *e);
-/* Whether such runs are possible, by what the engine has said of itself so far; else e says it. */
+/*
+ * Whether such runs are possible, judged by the engine's description so far; else e says why not.
+ */
 int offline_can(const struct offline *o, const struct offline_run *run, struct err *e);
 int offline_load(struct offline *o, struct offline_loaded *out, struct err *e);
 int offline_put(struct offline *o, const struct offline_batch *batch, struct err *e);
 int offline_run(struct offline *o, const struct offline_run *run, struct offline_outcome *out,
 		struct err *e);
 /*
- * Times of the stages of multimodal preprocessing since last asked, which are forgotten by it: a
- * JSON object, request id -> {"get_mm_hashes_secs": s, ...}, appended to out.
+ * Appends to out the times of the stages of multimodal preprocessing since the previous call, which
+ * the engine then forgets: a JSON object, request id -> {"get_mm_hashes_secs": s, ...}.
  */
 int offline_mm_stats(struct offline *o, struct buf *out, struct err *e);
-/* Ends the engine and all it started, and frees o; accepts NULL. -1: something is left. */
+/* Ends the engine and everything it started, and frees o; accepts NULL. -1: something is left. */
 int offline_stop(struct offline *o, struct err *e);
 
-/* One for each kind of engine; NULL members: it cannot. state is the driver's own. */
+/* One for each kind of engine; a NULL member: not supported. state is the driver's own. */
 struct offline_driver {
 	const char *name;
 	int (*start)(const struct offline_start *how, void **state, struct offline_about *about,
@@ -163,18 +166,18 @@ struct offline_driver {
 extern const struct offline_driver offline_worker_driver, offline_http_driver;
 
 /*
- * What `bench throughput`, latency, startup and mm-processor have in common on
- * their command lines: options of ours, and the engine's own arguments beside any option.
+ * Command line options that `bench throughput`, latency, startup and mm-processor share, and the
+ * engine's own arguments.
  *
  * struct offline_opts is the first member of each verb's options; the verb's rows end with
- * OFFLINE_ROWS, its defaults begin with { OFFLINE_DEFAULTS }, and its set names
- * .foreign = &offline_engine_args, so that vLLM's arguments pass. Use: offline_begin
- * (verbs/offline_talk.h, which parses), offline_opts_check, then offline_start with
- * engine.argv and engine.env, then offline_judge once the engine's version is known.
+ * OFFLINE_ROWS, its defaults begin with { OFFLINE_DEFAULTS }, and its set names .foreign =
+ * &offline_engine_args, so that vLLM's arguments pass. Use: offline_begin (verbs/offline_talk.h,
+ * which parses), offline_opts_check, then offline_start with engine.argv and engine.env, then
+ * offline_judge once the engine's version is known.
  *
- * The engine's arguments are handed over as they were typed, but for beginnings of names, which
- * become whole; what the verb forces is put before them (the last one given counts). Nothing here
- * starts anything.
+ * The engine's arguments are handed over as typed, except that abbreviated names are completed;
+ * what the verb forces is put before them (the last one given counts). Nothing here starts
+ * anything.
  */
 
 struct offline_opts {
@@ -194,7 +197,7 @@ struct offline_opts {
 	bool disable_frontend_multiprocessing; /* of old; no effect */
 	/* of the verbs that have rows for them */
 	const char *output_json;    /* NULL: no file */
-	const char *dump_workload;  /* likewise */
+	const char *dump_workload;  /* NULL: no file */
 	struct gate_opts gate;
 };
 
@@ -271,25 +274,25 @@ extern const char *const offline_progress_forms[];
 	    "disable-frontend-multiprocessing", .group = OFFLINE_GROUP,                        \
 	    .flags = OPT_OURS | OPT_HIDDEN, .help = "accepted from older releases; has no effect")
 
-/* All there are; upstream's four first. */
+/* All backends, upstream's four first. */
 extern const char *const offline_backends[];
 /*
- * vLLM's arguments without those of its HTTP server, for opt_set.foreign; throughput's, with the
- * one more that the asynchronous interface has.
+ * vLLM's arguments without those of its HTTP server, for opt_set.foreign; the second with the
+ * additional one of the asynchronous engine, for throughput.
  */
 extern const struct opt_foreign offline_engine_args, offline_async_engine_args;
 
 /* ---- what follows from them ---- */
 
 /*
- * One name for --fix or --compat of a verb; rows end with a NULL name. Bit 0: accepted, since what
- * it asks for has become the default.
+ * One name for --fix or --compat of a verb; rows end with a NULL name. Bit 0: accepted without
+ * effect, because it has become the default.
  */
 struct offline_fix { const char *name; unsigned bit; const char *help; };
 
 struct offline_job;
 
-/* What a verb says of itself. Its options begin with a struct offline_opts. */
+/* Describes a verb. Its options begin with a struct offline_opts. */
 struct offline_verb {
 	const char *name;                /* "throughput" */
 	const struct opt_set *set;
@@ -297,20 +300,25 @@ struct offline_verb {
 	char *const *forced;             /* engine arguments unless given otherwise, ended by NULL;
 					    NULL: none */
 	/*
-	 * Rules between options and engine: fills in what follows from them. ERR_RUN with
-	 * upstream's text where it has one. NULL: none.
+	 * Checks the rules between options and engine and fills in what follows from them. ERR_RUN
+	 * with upstream's text where it has one. NULL: none.
 	 */
 	int (*check)(struct offline_job *job, struct err *e);
-	/* What would be run, lines for --dry-run; NULL: run says it, and starts nothing. */
+	/* Lines for --dry-run that describe the run; NULL: run prints them, and starts nothing. */
 	void (*plan)(const struct offline_job *job, struct buf *out);
-	/* A result as options give it, of made-up values: for --fail-if; NULL: it has none. */
+	/*
+	 * An example result of these options, with made-up values, for --fail-if; NULL: there is
+	 * none.
+	 */
 	void (*example)(const void *values, struct buf *out);
-	/* Runs it, says it through hooks, writes its files. When cancelled, what was measured is
-	   reported before ERR_CANCELLED is returned. */
+	/*
+	 * Runs the verb, prints through hooks, writes its files. When cancelled, what was measured
+	 * is reported before ERR_CANCELLED is returned.
+	 */
 	int (*run)(struct offline_job *job, struct err *e);
 };
 
-/* The engine's arguments and what they come to. Texts live in the arena or in argv. */
+/* The engine's arguments and what follows from them. Texts live in the arena or in argv. */
 struct offline_engine {
 	char *const *argv;         /* forced ones, then as typed; ended by NULL */
 	char *const *env;          /* "NAME=VALUE", ended by NULL */
@@ -331,17 +339,17 @@ struct offline_engine {
 };
 
 /*
- * Judges the common options and the engine's arguments (result->rest), and fills *out. Values stay
- * as they are, but for backend: "vllm-async" becomes "vllm". Warnings are lines in notes. ERR_USAGE
- * for the user's mistakes; ERR_RUN with upstream's text where upstream fails (backend mii).
+ * Checks the common options and the engine's arguments (result->rest), and fills *out. Changes no
+ * value but backend: "vllm-async" becomes "vllm". Warnings are lines in notes. ERR_USAGE for the
+ * user's mistakes; ERR_RUN with upstream's text where upstream fails (backend mii).
  */
 int offline_opts_check(const struct opt_set *set, const struct opt_result *result,
 		       const struct offline_verb *verb, struct offline_opts *o,
 		       struct offline_engine *out, struct arena *a, struct buf *notes,
 		       struct err *e);
 /*
- * Once more, after offline_start, with the version that the engine tells of itself: what it does
- * not have is a warning, or with --strict-args an error. Nothing for engines other than vLLM.
+ * Checks again, after offline_start, with the version that the engine reports: an argument that
+ * this version lacks is a warning, or with --strict-args an error. Only for vLLM.
  */
 int offline_judge(const struct offline_opts *o, const struct offline_engine *engine,
 		  const struct offline_about *about, const struct offline_hooks *hooks,
@@ -350,24 +358,24 @@ int offline_judge(const struct offline_opts *o, const struct offline_engine *eng
 /* The value in effect of any engine argument, as engine_argv_text; NULL: none. */
 const char *offline_engine_text(const struct offline_engine *engine, const char *name,
 				struct arena *a);
-/* --fix help, --compat help: the list, for stdout; false: none was asked for. */
+/* --fix help, --compat help: appends the list for stdout; false: neither was given. */
 bool offline_list_names(const struct offline_opts *o, const struct offline_verb *verb,
 			struct buf *out);
 
 /*
- * --config FILE.yaml before the command line is read, as vLLM's parser has
- * it: every key of the file becomes an option in front of those that were typed, so that what was
- * typed wins. true: the name alone; false: --no-name where there is one, else nothing; a list: its
- * elements; an object: JSON.
+ * --config FILE.yaml before the command line is read, as in vLLM's parser: every key of the file
+ * becomes an option in front of those that were typed, so typed ones take precedence. true: the
+ * name alone; false: --no-name where there is one, else nothing; a list: its elements; an object:
+ * JSON.
  *
- * Not upstream's: the file's options are put in front of the verb's own, where vLLM 0.32 puts
- * them in front of the verb's name and then fails.
+ * Unlike upstream: the file's options go in front of the verb's own; vLLM 0.32 puts them in front
+ * of the verb's name and then fails.
  */
 
 /*
  * Replaces *argc and *argv (ended by NULL, in the arena) when --config is among them; a set that
- * has a --config of its own is left alone. ERR_USAGE: no name of a file, no .yaml or .yml, two of
- * them; ERR_IO or ERR_PARSE for the file.
+ * has its own --config is unchanged. ERR_USAGE: no file name, no .yaml or .yml, two of them; ERR_IO
+ * or ERR_PARSE for the file.
  */
 int offline_config(const struct opt_set *set, int *argc, char ***argv, struct arena *a,
 		   struct err *e);
@@ -385,11 +393,11 @@ struct offline_job {
 	struct offline *offline;              /* NULL: nothing was started */
 	struct offline_loaded loaded;
 };
-/* Starts the job's engine and judges its arguments; of how only what the job does not know. */
+/* Starts the job's engine and checks its arguments; how needs only what the job does not know. */
 int offline_job_start(struct offline_job *job, struct offline_start how, struct err *e);
 /*
- * The result goes to hooks.result and, if it is asked for, into opts->output_json and a PyTorch
- * file of n metrics next to it; extra: a JSON object for each of them.
+ * Passes the result to hooks.result and, if asked for, writes opts->output_json with a PyTorch file
+ * of n metrics next to it; extra: a JSON object for each of them.
  */
 int offline_job_save(const struct offline_job *job, struct str json,
 		     const struct pytorch_metric *metric, size_t n, struct str extra,
@@ -398,12 +406,12 @@ int offline_job_save(const struct offline_job *job, struct str json,
 int offline_job_end(struct offline_job *job, int rc, struct err *e);
 
 /*
- * What the result files of throughput, latency, startup and mm-processor say
- * of the engine that was measured, under "profllm": the same members in each, written once.
+ * The members under "profllm" that describe the measured engine, the same in the result files of
+ * throughput, latency, startup and mm-processor.
  *
- * version, command, backend, method, engine {name, version, device, max_model_len, told},
- * load {spawn_s, load_s, ready_s, compilation_s, encoder_compilation_s, phases}, host {...}.
- * What the engine did not tell is left out.
+ * version, command, backend, method, engine {name, version, device, ...}, load {spawn_s, load_s,
+ * ready_s, compilation_s, encoder_compilation_s, phases}, host {...}. What the engine did not
+ * report is left out.
  */
 
 struct offline_reported {
@@ -414,11 +422,11 @@ struct offline_reported {
 };
 
 struct offline_reported offline_reported_of(const struct offline_job *job);
-/* Members into the object that the caller has begun. */
+/* Writes the members into the object that the caller has begun. */
 void offline_reported(struct json_writer *w, const struct offline_reported *t);
 /* "Engine: vllm 0.32.0 on cpu, in-process, loaded in 12.3 s" and a line end. */
 void offline_reported_line(struct buf *out, const struct offline_reported *t);
-/* The same object of a made-up engine: which keys there are. */
+/* The same object for an example engine, which shows the possible keys. */
 void offline_reported_example(const char *command, struct buf *out);
 /* Hands text to hooks->line, line by line, and empties it. */
 void offline_say(const struct offline_hooks *hooks, struct buf *text);
@@ -433,7 +441,7 @@ void offline_progress(const struct offline_hooks *hooks, const char *what, int64
 
 #define OFFLINE_PERCENTILES 6
 extern const int offline_percentages[OFFLINE_PERCENTILES]; /* 10, 25, 50, 75, 90, 99 */
-/* Those of n values in any order. */
+/* Percentiles of n values in any order. */
 void offline_percentiles(const double *v, size_t n, double out[OFFLINE_PERCENTILES]);
 /* The member key, an object: {"10": ..., ...}. */
 void offline_put_percentiles(struct json_writer *w, const char *key,
@@ -441,7 +449,7 @@ void offline_put_percentiles(struct json_writer *w, const char *key,
 /* "1.5 s", "20 ms". */
 void offline_put_time(struct buf *out, double s);
 
-/* What may speak against a result: a bit, what it makes of the verdict, its code. */
+/* A possible doubt about a result: its bit, its effect on the verdict, its code. */
 struct offline_doubt {
 	unsigned bit;
 	enum trust_verdict level;

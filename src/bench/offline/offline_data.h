@@ -3,14 +3,13 @@
  * offline_data.h - the requests of an offline run: what upstream's throughput and mm-processor
  * commands draw with one function (sweep spec 3.3, steps 1 to 3).
  *
- * One sampler for a run: its generator is seeded once, by --seed, and goes on from the warm-up's
- * requests (drawn first, with seed + 1) to those that are measured, as upstream's global
+ * A run has one sampler. Its generator is seeded once, with --seed, and continues from the
+ * warm-up's requests (drawn first, with seed + 1) to the measured ones, as upstream's global
  * generators do. The same seed gives upstream's prompts, byte for byte.
  *
- * Sets that go through the model's chat template take it from --chat-prefix and --chat-suffix
- * where they are given, else from the tokenizer's files where it is
- * known; otherwise the engine's program is asked, which may have to be started for it (ask).
- * Nothing is ever sent bare in place of a templated text.
+ * Sets that use the model's chat template take it from --chat-prefix and --chat-suffix if given,
+ * else from the tokenizer's files, else from the engine's program, which may have to be started for
+ * it (ask). A text that needs a template is never sent without it.
  */
 #pragma once
 #include <math.h>
@@ -20,12 +19,13 @@
 #include "input/token/tokenizer.h"
 
 /*
- * What is asked for; a member of the verbs' options. set holds the lengths in force: rows fill it,
- * the verb's own rules come after. random_range_ratio is read by offline_sample.
+ * The requested data; a member of the verbs' options. set holds the lengths in force: rows fill it,
+ * then the verb's own rules. random_range_ratio is read by offline_sample.
  */
 struct offline_data {
 	const char *dataset_name;
-	const struct dataset *dataset; /* one that no name stands for; NULL: dataset_name's */
+	const struct dataset *dataset; /* a set without a name; NULL: the one that dataset_name
+				        * names */
 	int64_t num_prompts, num_warmups;
 	struct dataset_opts set;
 };
@@ -53,7 +53,7 @@ struct offline_data {
 #define OFFLINE_RANDOM "Random datasets"
 #define OFFLINE_HUB "Hub datasets"
 
-/* Of the row below: ERR_USAGE for what cannot be read, as upstream's parser refuses it. */
+/* Check of the row below: ERR_USAGE for values that cannot be read, as in upstream's parser. */
 int offline_check_buckets(const struct opt *o, const void *field, struct err *e);
 
 /* The rows of upstream's two groups for random sets. type: the verb's options; set: the member. */
@@ -91,7 +91,10 @@ struct offline_sampler {
 	const char *backend;                  /* "vllm", "vllm-chat", "hf" ...: what carries media */
 	const struct offline_engine *engine;  /* tokenizer, its mode, seed, data-parallel size */
 	struct offline_hooks hooks;           /* warn, progress, cancel */
-	/* The engine's program, not loaded yet, for a template that no file gives; NULL: never. */
+	/*
+	 * Starts the engine's program, without loading it, for a template that no file has; NULL:
+	 * never.
+	 */
 	struct offline *(*ask)(void *self, struct err *e);
 	void *ask_self;
 	const char *chat_prefix, *chat_suffix; /* in place of the model's; NULL: not given */
@@ -109,28 +112,28 @@ struct offline_sampler {
 int offline_sampler_init(struct offline_sampler *s, struct err *e);
 void offline_sampler_release(struct offline_sampler *s);
 
-/* Requests in order; what a batch (offline/offline.h) takes. */
+/* Requests in order, in the form that a batch (offline/offline.h) takes. */
 struct offline_requests {
 	struct workload w;
 	uint32_t *index;       /* this rank's share of w (data parallel); n of them */
-	int32_t *lora;         /* beside index, from 1; NULL: none */
+	int32_t *lora;         /* parallel to index, from 1; NULL: none */
 	size_t n;
 	uint64_t prompt_tokens, output_tokens; /* asked for, of this share, a sequence each */
 	bool is_multimodal;
 };
 
 /*
- * Draws n requests with this seed. What goes wrong has upstream's text where upstream has one:
- * ERR_RUN (a set that needs a path, a malformed option), ERR_IO. Warnings go to hooks.warn.
+ * Draws n requests with this seed. Errors have upstream's text where upstream has one: ERR_RUN (a
+ * set that needs a path, a malformed option), ERR_IO. Warnings go to hooks.warn.
  */
 int offline_sample(struct offline_sampler *s, const struct offline_data *d, int64_t n,
 		   int64_t seed, struct offline_requests *out, struct err *e);
 void offline_requests_release(struct offline_requests *r);
-/* The batch of all of them. */
+/* One batch of all requests. */
 struct offline_batch offline_requests_batch(const struct offline_requests *r,
 					    const char *lora_path);
 /*
- * Upstream's assertion that all fit in the context; max_model_len 0 (unknown) lets all pass. Its
- * sentence, with the first request that does not: ERR_RUN.
+ * Upstream's assertion that all fit in the context; max_model_len 0 (unknown) accepts all. ERR_RUN
+ * with upstream's sentence, naming the first request that does not fit.
  */
 int offline_requests_fit(const struct offline_requests *r, int64_t max_model_len, struct err *e);

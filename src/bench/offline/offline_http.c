@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * offline_http.c - see offline.h: the driver of engines behind a server that we manage, or that
- * runs already. Requests, transport and tokenizing of the server are inside the clock, so its
- * figures are no engine's; every result says "managed server".
+ * offline_http.c - see offline.h: the driver for engines reached through a server, which we manage
+ * or which already runs. The measured time includes the server's requests, transport and
+ * tokenizing, so its figures are not the engine's alone; every result says "managed server".
  *
  * The server is started by the first call that needs it: a render or the load.
  */
@@ -29,7 +29,7 @@
 #define DEFAULT_COMMAND "vllm serve"
 #define LOOPBACK "127.0.0.1"
 
-/* The last model among the arguments goes where `vllm serve` wants it; the others are gone. */
+/* Moves the last model among the arguments to where `vllm serve` wants it; drops the others. */
 static void place_model(char **argv, char *const *begin, struct arena *a)
 {
 	char *const *at = begin;
@@ -65,7 +65,7 @@ static bool names(char *const *argv, const char *option)
 	return false;
 }
 
-/* One that was free a moment ago. */
+/* Finds a port that is free at this moment. */
 static int free_port(unsigned *port, struct err *e)
 {
 	struct sock_addr addr[SOCK_ADDRS_MAX];
@@ -188,7 +188,7 @@ bool http_has_died(struct http *h, struct err *e)
 
 /* ---- start ---- */
 
-/* Of the user's --worker-log: a file, or a folder for one file of each kind of start. */
+/* Uses the user's --worker-log: a file, or a folder for one file of each kind of start. */
 static int choose_log(struct http *h, const struct offline_start *how, struct err *e)
 {
 	const char *path = how->opts->worker_log, *in = getenv("TMPDIR");
@@ -210,7 +210,7 @@ static int choose_log(struct http *h, const struct offline_start *how, struct er
 	return 0;
 }
 
-/* A proxy is for servers elsewhere. The key is the server's own, else the environment's. */
+/* Uses a proxy only for servers elsewhere. The key is the server's own, else the environment's. */
 static void reach(struct http *h, const struct offline_start *how)
 {
 	const char *key = how->engine_argv ?
@@ -267,7 +267,7 @@ static int http_start(const struct offline_start *how, void **state, struct offl
 static void on_line(void *self, const char *text)
 {
 	(void)self;
-	(void)text; /* what is said of servers under test is no line of this verb's */
+	(void)text; /* messages about servers under test are not output of this verb */
 }
 
 static void on_warn(void *self, const char *text)
@@ -317,7 +317,7 @@ static int ensure(struct http *h, struct err *e)
 	return 0;
 }
 
-/* A member of a JSON answer; text lives in the arena. */
+/* A string member of a JSON answer; text lives in the arena. */
 static const char *told_text(struct http *h, const struct buf *json, const char *key)
 {
 	struct json_scan scan = { buf_str(json), 0 };
@@ -380,7 +380,9 @@ static void describe(struct http *h, struct offline_about *about)
 	buf_release(&json);
 }
 
-/* What this start has written: a log that the user named may hold others'. */
+/*
+ * Reads only what this start has written: a log file that the user named may hold earlier starts.
+ */
 static void read_log(struct http *h, struct offline_loaded *out)
 {
 	int fd = open(h->log_path, O_RDONLY | O_CLOEXEC);
@@ -437,14 +439,14 @@ static int ask_member(struct http *h, const char *path, const struct buf *body, 
 	return 0;
 }
 
-/* A question about this model, but for its end. */
+/* Begins the JSON of a question about this model, without the closing brace. */
 static void begin_question(const struct http *h, struct buf *body)
 {
 	buf_add_text(body, "{\"model\": ");
 	json_quote(body, str_of(h->model), false);
 }
 
-/* The server says what ids the messages become, and then what those ids read like. */
+/* Asks the server for the token ids of the messages, and then for the text of those ids. */
 static int http_render(void *state, struct str messages, struct str tools, struct buf *text,
 		       struct err *e)
 {

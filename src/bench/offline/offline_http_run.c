@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * offline_http_run.c - a batch against a server: a plan in which everything is due at once, the
- * driver of all loads, a record. The clock goes from the first byte sent to the last byte of the
- * last answer; connections are open before.
+ * offline_http_run.c - a batch against a server: a plan in which everything is due at once, sent by
+ * the normal load driver into a record. The measured time is from the first byte sent to the last
+ * byte of the last answer; connections are opened before.
  *
- * A call of one list (latency) is one request that holds all prompts. Its usage tells sums:
- * they are spread evenly over its prompts.
+ * A call with one list (latency) is one request that holds all prompts. Its usage has only sums,
+ * which are spread evenly over its prompts.
  */
 #include "bench/offline/offline_internal.h"
 
@@ -62,7 +62,7 @@ static const struct sample *sample_of(const struct http *h, size_t i)
 	return &h->w->v[h->index[i]];
 }
 
-/* One list can hold prompts that ask for the same. */
+/* Whether one list can hold the prompts: all must ask for the same. */
 static bool is_joinable(const struct http *h, const struct endpoint *ep)
 {
 	const struct sample *first = h->n ? sample_of(h, 0) : NULL;
@@ -124,7 +124,7 @@ struct offline_call {
 	int64_t moved_ns;
 	int64_t offset_ns;        /* of the wall clock to the monotonic one */
 	int64_t profile_began_ns, profile_ended_ns;
-	/* What sets a paused server going once it has all requests. */
+	/* Resumes a paused server once it has all requests. */
 	pthread_t waker;
 	bool is_waking, is_paused;
 	atomic_bool is_over;
@@ -227,7 +227,7 @@ static bool is_cancelled(const struct http *h)
 	return h->hooks.cancel && atomic_load(h->hooks.cancel);
 }
 
-/* A few times a second. Answers that end are its signs of life. */
+/* Called a few times a second. Answers that end are the server's signs of life. */
 static void tick(void *self)
 {
 	struct offline_call *c = self;
@@ -269,7 +269,7 @@ static void started(void *self)
 		c->is_waking = pthread_create(&c->waker, NULL, wake, c) == 0;
 }
 
-/* Before the clock: what waits in the server is scheduled when all of it is there. */
+/* Before the clock starts: the server schedules its queue only once all of it is there. */
 static int pause_server(struct offline_call *c, struct err *e)
 {
 	long status;
@@ -319,7 +319,7 @@ static int profile(struct offline_call *c, const char *path, int64_t *at_ns, boo
 					   "when it is started with --profiler-config", path, status);
 }
 
-/* The wall clock less the monotonic one, by the closest of some looks at both. */
+/* The wall clock minus the monotonic one, from the closest of several readings of both. */
 static int64_t clock_offset_ns(void)
 {
 	int64_t offset = 0, closest = INT64_MAX;
@@ -369,7 +369,7 @@ static int send_all(struct offline_call *c, struct err *e)
 	return rc;
 }
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
 /* The first request that failed; NULL: none. */
 static const struct request_row *first_failed(const struct offline_call *c, uint32_t *n)
@@ -383,7 +383,7 @@ static const struct request_row *first_failed(const struct offline_call *c, uint
 	return first;
 }
 
-/* Connections break before the process has ended: a server of ours gets a moment to do so. */
+/* Connections break before the process has ended, so a server of ours gets a moment to end. */
 static bool has_died(struct offline_call *c, struct err *e)
 {
 	const struct timespec step = { 0, DEATH_LOOK_NS };
@@ -425,7 +425,7 @@ static int explain(struct offline_call *c, struct err *e)
 	return -1;
 }
 
-/* Bad request, or one that cannot be read: to a request with a list of prompts. */
+/* True if a request with a list of prompts got status 400 or an unreadable answer. */
 static bool is_refusal_of_list(const struct offline_call *c)
 {
 	const struct request_row *row = &c->record.row[0];
@@ -433,13 +433,13 @@ static bool is_refusal_of_list(const struct offline_call *c)
 	return c->is_joined && c->h->n > 1 && (row->status == 400 || row->status == 422);
 }
 
-/* A sum over all, spread evenly: the first ones get what is over. */
+/* Share i of a sum spread evenly; the first ones get the remainder. */
 static uint32_t share(uint64_t sum, size_t n, size_t i)
 {
 	return (uint32_t)(sum / n + (i < sum % n));
 }
 
-/* A server that reports none may have none, or not report them: neither is a count. */
+/* Whether the server reports cached tokens: without any it may have none, or not report them. */
 static bool is_cache_told(const struct offline_call *c)
 {
 	for (uint32_t i = 0; i < c->plan.n; i++)

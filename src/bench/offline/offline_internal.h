@@ -56,12 +56,12 @@ int http_run(void *state, const struct offline_run *run, struct offline_outcome 
 	     struct err *e);
 
 /*
- * Which program drives the engine of a backend. Private to run/.
+ * Finds the program that drives a backend's engine. Private to run/.
  *
- * --worker-cmd is that program. Otherwise it is this executable (sim), or a file that comes with
- * us, started by itself (llama) or by an interpreter that has the engine's package.
+ * --worker-cmd is that program, if given. Otherwise it is this executable (sim), or a file that
+ * comes with us, run directly (llama) or by an interpreter that has the engine's package.
  *
- * Such files are looked for in $PROFLLM_WORKERS, else in "workers" beside our executable, else in
+ * Such files are looked for in $PROFLLM_WORKERS, else in "workers" next to our executable, else in
  * "../libexec/profllm/workers" from there. Python is --python, $PROFLLM_PYTHON, that of
  * $VIRTUAL_ENV, the one that `vllm` of PATH is started with, or python3 of PATH.
  */
@@ -69,10 +69,10 @@ int http_run(void *state, const struct offline_run *run, struct offline_outcome 
 struct offline_program {
 	char **argv;         /* ended by NULL; in the arena, with its words */
 	const char *python;  /* the interpreter; NULL: none is needed */
-	bool is_wrapped;     /* Nsight Systems stands before it */
+	bool is_wrapped;     /* the command begins with Nsight Systems */
 };
 
-/* ERR_USAGE: no such program, file or interpreter; the sentence says where it was sought. */
+/* ERR_USAGE: no such program, file or interpreter; the message lists where it was looked for. */
 int offline_find(const struct offline_start *how, struct arena *a, struct offline_program *out,
 		 struct err *e);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * offline_worker.c - see offline.h: the driver of engines behind a worker program. What is said is
- * docs/guide/adapters.md; what an answer must be is judged here, and one that is not ends the talk.
+ * offline_worker.c - see offline.h: the driver for engines in a worker program. Its protocol is
+ * docs/guide/adapters.md; answers are checked here, and an invalid one ends the connection.
  */
 #include <math.h>
 #include <stddef.h>
@@ -91,7 +91,7 @@ struct str offline_interpreter(struct str script)
 	rest = line;
 	path = str_cut(&rest, ' ');
 	word = path;
-	/* "#!/usr/bin/env python3": it is sought in PATH. */
+	/* "#!/usr/bin/env python3": the interpreter is looked for in PATH. */
 	if (str_ends(path, STR("/env")))
 		path = word = str_trim(rest);
 	base = word.n ? memrchr(word.p, '/', word.n) : NULL;
@@ -142,8 +142,8 @@ static const char *find_python(const struct offline_opts *o, struct arena *a, st
 /* ---- the command ---- */
 
 /*
- * With a profiler of CUDA the engine's own starts and stops say what is recorded, otherwise all
- * of it is. Workers are spawned, because what is forked is not followed well.
+ * With a CUDA profiler, the engine's own starts and stops choose what is recorded, otherwise
+ * everything is. Workers are spawned, because the profiler does not follow forked ones well.
  */
 static int wrap(const struct offline_start *how, struct word_list *out, struct err *e)
 {
@@ -263,7 +263,7 @@ static struct json_writer members(struct worker_state *s)
 	return w;
 }
 
-/* The question is written as an object; its braces are the worker's to place. */
+/* Sends the question, whose members the caller wrote without the outer braces. */
 static int call(struct worker_state *s, const char *type, struct worker_reply *r, struct err *e)
 {
 	struct buf inner = { 0 };
@@ -398,7 +398,7 @@ static void state_free(struct worker_state *s)
 	free(s);
 }
 
-/* What a worker could not do for want of a package depends on who ran it. */
+/* A worker may fail because a package is missing; which program ran it decides what helps. */
 static int launch(struct worker_state *s, const struct offline_start *how,
 		  const struct offline_program *p, struct err *e)
 {
@@ -525,7 +525,7 @@ static int read_loaded(struct worker_state *s, const struct worker_reply *r,
 	return read_phases(s, r, out, e);
 }
 
-/* All it said of itself but what belongs to the talk. */
+/* Keeps the worker's description of itself without the members of the protocol. */
 static struct str keep_description(struct worker_state *s, struct json_slice body)
 {
 	struct json_iter it = json_iter(body);
@@ -650,7 +650,7 @@ static void put_request(struct json_writer *w, const struct offline_batch *b, si
 	json_end_object(w);
 }
 
-/* Requests from *at until a frame's worth is written. Returns the bytes of their texts. */
+/* Writes requests from *at on until a frame is full. Returns the bytes of their texts. */
 static size_t put_some(struct worker_state *s, const struct offline_batch *b, size_t *at)
 {
 	bool is_first = *at == 0;
@@ -666,7 +666,7 @@ static size_t put_some(struct worker_state *s, const struct offline_batch *b, si
 	return s->members.len;
 }
 
-/* What requests of the batch need and the worker lacks. */
+/* Checks that the worker can do what requests of the batch need. */
 static int check_put(const struct worker_state *s, const struct offline_batch *b, struct err *e)
 {
 	struct buf own = { 0 };
@@ -747,7 +747,10 @@ static bool as_bool(struct json_slice v, void *out)
 	return true;
 }
 
-/* One entry for each request, or no such member (or null): *out is NULL then. */
+/*
+ * Reads an array with one entry for each request. Without such a member, or with null, *out is
+ * NULL.
+ */
 static int get_array(struct worker_state *s, const struct worker_reply *r, const char *key,
 		     size_t size, bool (*as)(struct json_slice v, void *out), struct arena *a,
 		     void **out, struct err *e)

@@ -20,9 +20,9 @@
 #define LEGS_MAX 2
 #define WARMUP_HEAD "This is warm up request "
 
-/* One engine, from its start to its end. */
+/* One engine, from start to end. */
 struct prefix_leg {
-	const char *flag;             /* what the engine is told of its cache; NULL: nothing */
+	const char *flag;             /* the engine's option for its cache; NULL: none */
 	const char *name;             /* "on", "off"; NULL: as the engine's arguments say */
 	double elapsed_s, warmup_s;   /* warmup_s 0: no warm-up */
 	struct offline_outcome out;
@@ -109,7 +109,7 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Of the different prompts, as upstream: before they are repeated. */
+/* Prints the lengths of the different prompts, before they are repeated, as upstream does. */
 static void say_lengths(const struct prefix_bench *s)
 {
 	const struct workload *w = &s->requests.w;
@@ -215,7 +215,7 @@ static int measure(const struct prefix_bench *s, struct prefix_leg *leg, struct 
 	return 0;
 }
 
-/* The engine's arguments with the leg's own behind them: the last one given counts. */
+/* The engine's arguments followed by the leg's own: the last one given counts. */
 static char *const *arguments(struct prefix_bench *s, const struct prefix_leg *leg)
 {
 	const size_t n = words_count(s->job->engine->argv);
@@ -305,7 +305,7 @@ static void put_legs(struct json_writer *w, const struct prefix_bench *s)
 		json_member_f64(w, "caching_speedup", s->leg[1].elapsed_s / s->leg[0].elapsed_s);
 }
 
-/* The first engine's numbers as bench throughput has them; both engines' among ours. */
+/* Saves the first engine's numbers like bench throughput, and both engines' among ours. */
 static int save(struct prefix_bench *s, const struct throughput_runs *runs,
 		const struct throughput_facts *facts, struct err *e)
 {
@@ -338,7 +338,7 @@ static int report(struct prefix_bench *s, struct err *e)
 		.has_counts = leg->out.has_counts, .prompt_tokens = leg->out.prompt_tokens,
 		.output_tokens = leg->out.output_tokens, .n_warmup = s->warmup.n,
 		.requested_prompt_tokens = s->requests.prompt_tokens,
-		/* The end of a text is honoured, so an answer may be as short as it likes. */
+		/* Answers end at the end-of-text token, so they may be of any length. */
 		.requested_output_tokens = leg->out.has_counts ? leg->out.output_tokens :
 					   s->requests.output_tokens,
 	};
@@ -370,7 +370,7 @@ static int run_all(struct prefix_bench *s, struct err *e)
 		rc = run_leg(s, &s->leg[i], e);
 	if (rc == 0)
 		return report(s, e);
-	/* The engine without a cache failed: what the other one took is not lost. */
+	/* The engine without a cache failed, but the other one's results are kept. */
 	if (s->done && report(s, &late) < 0)
 		err_wrap(e, "%s", late.text);
 	return -1;

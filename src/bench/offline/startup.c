@@ -20,7 +20,7 @@ static const char *const side_name[STARTUP_SIDES] = { "cold", "warmup", "warm" }
 
 #define RULE "============================================================"
 
-/* What is told of an iteration, by name. */
+/* One figure of an iteration, with its names. */
 struct startup_field {
 	const char *key, *name, *lower; /* of upstream's metrics; NULL: ours */
 	size_t offset;
@@ -54,7 +54,7 @@ static bool has_encoder(const struct startup_runs *r)
 	return false;
 }
 
-/* What the engine does not tell of compiling is 0, as upstream has it. */
+/* A compilation time that the engine does not report is 0, as upstream has it. */
 static void fill(const struct startup_runs *r, enum startup_side side, size_t field,
 		 struct startup_metric *m, struct arena *a)
 {
@@ -110,7 +110,7 @@ static bool is_spread(const struct startup_runs *r, enum startup_side side)
 	return is;
 }
 
-/* The first start of all read from a disk what the later ones found in memory. */
+/* The first start of all reads from disk what later ones find in memory. */
 static bool is_first_slow(const struct startup_runs *r)
 {
 	const enum startup_side side = STARTUP_COLD;
@@ -230,7 +230,7 @@ static void gather(const struct startup_runs *r, struct phases *p)
 			}
 }
 
-/* What an iteration spent in it, however often it appears; NAN: it has none of that name. */
+/* Time an iteration spent in the phase, summed over its occurrences; NAN: no such phase. */
 static double phase_of(const struct startup_iteration *it, const char *name)
 {
 	double sum = NAN;
@@ -241,7 +241,7 @@ static double phase_of(const struct startup_iteration *it, const char *name)
 	return sum;
 }
 
-/* The told values of a side's field or phase; how many. */
+/* Collects the reported values of a side's field or phase; returns their number. */
 static size_t told(const struct startup_runs *r, enum startup_side side, size_t field,
 		   const char *phase, double *out)
 {
@@ -259,7 +259,7 @@ static size_t told(const struct startup_runs *r, enum startup_side side, size_t 
 
 /* ---- ours ---- */
 
-/* How many told it. */
+/* Returns how many iterations reported it. */
 static size_t put_cell(const struct startup_runs *r, enum startup_side side, size_t field,
 		       const char *phase, struct buf *out)
 {
@@ -275,7 +275,7 @@ static size_t put_cell(const struct startup_runs *r, enum startup_side side, siz
 	return n;
 }
 
-/* Nothing when nobody tells of it. */
+/* Appends nothing when no iteration reported it. */
 static void put_row(const struct startup_runs *r, const char *label, size_t field,
 		    const char *phase, struct buf *out)
 {
@@ -451,7 +451,7 @@ void startup_json(const struct startup_runs *r, struct str ours, struct buf *out
 
 /* ---- the run ---- */
 
-/* The engine runs in the program that tells of its compiling. */
+/* Runs the engine in the process that reports its compilation time. */
 #define ONE_PROCESS "VLLM_ENABLE_V1_MULTIPROCESSING=0"
 
 struct startup_bench {
@@ -464,7 +464,7 @@ struct startup_bench {
 	struct arena arena;
 };
 
-/* The user's, ours and those of the caches; words are borrowed. */
+/* The user's variables, ours and those of the caches; words are borrowed. */
 static char **environment(const struct startup_bench *b, const struct caches *caches)
 {
 	const size_t ours = words_count(b->job->engine->env), room = 6;
@@ -531,7 +531,7 @@ static int start_engine(struct startup_bench *b, const struct caches *caches,
 
 	how.hooks.progress = NULL; /* that of a single start */
 	rc = offline_start(&how, &engine, e);
-	/* What its version does not know of the arguments is said with the first start. */
+	/* Arguments unknown to the engine's version are reported at the first start. */
 	if (rc == 0 && !b->is_started)
 		rc = offline_judge(job->opts, job->engine, offline_about(engine), &job->hooks, e);
 	if (rc == 0 && (rc = offline_load(engine, &loaded, e)) < 0 && e->code != ERR_CANCELLED)
@@ -729,7 +729,7 @@ static int run(struct offline_job *job, struct err *e)
 		return err_set(e, ERR_USAGE, "--base-url: a server that runs already cannot be started; "
 			       "give --server-cmd");
 	rc = measure(&b, e);
-	/* A start that failed ends it, too; those before it are reported. */
+	/* A failed start ends the run as well; the starts before it are reported. */
 	runs->is_interrupted = rc < 0 && (e->code == ERR_CANCELLED ||
 					  runs->side[STARTUP_COLD].n > 0 ||
 					  runs->side[STARTUP_WARM].n > 0);

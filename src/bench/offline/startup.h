@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * startup.h - `bench startup`: how long an engine takes until it can be asked, with empty
+ * startup.h - `bench startup`: how long an engine takes until it accepts requests, with empty
  * compilation caches (cold) and with those of the start before (warm); sweep spec 5.
  *
- * Every iteration is a program of its own. Cold ones get a VLLM_CACHE_ROOT and inductor and Triton
- * caches that are new and removed afterwards, however the iteration ends. What is in
- * the kernel's page cache stays there, unless --drop-page-cache gives the model's files back.
+ * Every iteration is a program of its own. Cold ones get a new VLLM_CACHE_ROOT and new inductor and
+ * Triton caches, which are removed afterwards, however the iteration ends. The kernel's page cache
+ * is unchanged, unless --drop-page-cache drops the model's files from it.
  */
 #pragma once
 #include <stdbool.h>
@@ -26,7 +26,7 @@
  * iterations has no metrics: its keys are left out, where upstream crashes.
  */
 
-/* One start of the engine. NAN: not told. */
+/* One start of the engine. NAN: not reported. */
 struct startup_iteration {
 	double startup_s;              /* upstream's clock: building the engine */
 	double compilation_s, encoder_compilation_s;
@@ -34,7 +34,7 @@ struct startup_iteration {
 	double ready_s;                /* from the program's start until it could be asked */
 	const struct engine_phase *phase;
 	size_t n_phases;
-	/* Of the model's files in the page cache; -1: not asked. */
+	/* Bytes of the model's files in the page cache; -1: not asked for. */
 	int64_t dropped_bytes, left_bytes;
 };
 
@@ -57,19 +57,21 @@ struct startup_metric {
 	double mean, percentile[OFFLINE_PERCENTILES];
 };
 #define STARTUP_METRICS_MAX 6
-/* Those of the measured sides, in upstream's order; values live in the arena. */
+/* The metrics of the measured sides, in upstream's order; values live in the arena. */
 size_t startup_metrics(const struct startup_runs *runs, struct startup_metric *out,
 		       struct arena *a);
 
-/* ---- doubts; every threshold stands here ---- */
+/* ---- doubts and all their thresholds ---- */
 
-/* Fewer starts of a kind tell nothing of their spread. */
+/* With fewer starts of a kind their spread is not judged. */
 #define STARTUP_JUDGE_MIN 3
 /* Standard deviation over mean. */
 #define STARTUP_SPREAD_SHARE 0.10
 /* The first cold start over the mean of the others. */
 #define STARTUP_FIRST_SHARE 1.20
-/* How often a server that starts is asked, and what that may be of its start. */
+/*
+ * Interval at which a starting server is asked, and the largest share of its start that it may be.
+ */
 #define STARTUP_POLL_S 0.1
 #define STARTUP_COARSE_SHARE 0.05
 
@@ -82,16 +84,16 @@ unsigned startup_doubts(const struct startup_runs *runs);
 
 /* ---- what is shown and kept ---- */
 
-/* Upstream's lines. */
+/* Appends upstream's lines. */
 void startup_terminal(const struct startup_runs *runs, struct buf *out);
-/* Ours, which follow them. */
+/* Appends our lines, which follow upstream's. */
 void startup_terminal_ours(const struct startup_runs *runs, struct buf *out);
 /*
  * The result file (indent 4, no line end, as upstream): upstream's keys, then "profllm": the
  * members of ours (a JSON object), then what belongs to starts.
  */
 void startup_json(const struct startup_runs *runs, struct str ours, struct buf *out);
-/* What the PyTorch record of a metric says beside its value: a JSON object. */
+/* The additional members of a metric's PyTorch record: a JSON object. */
 void startup_extra(const struct startup_metric *m, struct buf *out);
 
 struct startup_opts {

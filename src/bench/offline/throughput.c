@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * throughput.c - see throughput.h: the options, the rules between them in upstream's order (a line
- * with several mistakes is refused for the same one), and the run.
+ * throughput.c - see throughput.h: the options, the rules between them in upstream's order (of
+ * several mistakes the same one is reported), and the run.
  */
 #include "bench/offline/throughput.h"
 
@@ -33,7 +33,7 @@ static const char *const groups[] = {
 	DATASET, RUN, OFFLINE_RANDOM, OFFLINE_HUB, SETS, LORA, OFFLINE_GROUP, OFFLINE_GROUP_OURS,
 	NULL,
 };
-/* Upstream's, one of old, then ours. */
+/* Upstream's datasets, one of an old version, then ours. */
 static const char *const datasets[] = {
 	"sharegpt", "random", "burstgpt", "hf", "prefix_repetition", "random-mm", "random-rerank",
 	"custom_audio", "sonnet", "custom", "custom_image", "spec_bench", "speed_bench",
@@ -209,7 +209,7 @@ static bool is_backend(const struct throughput_check *c, const char *name)
 	return strcmp(c->plan->backend, name) == 0;
 }
 
-/* Those that upstream has; the rest are engines of ours, which take what they can. */
+/* Backends of ours, not upstream's. */
 static bool is_ours(const struct throughput_check *c)
 {
 	static const char *const names[] = { "sim", "http", "worker", NULL };
@@ -269,7 +269,7 @@ static void choose_dataset(const struct throughput_check *c)
 	o->data.dataset_name = "random";
 }
 
-/* Upstream's, where they are true; it prints some of them on every run. */
+/* Upstream's warnings, only where they are true; it prints some of them on every run. */
 static void warn_ignored(const struct throughput_check *c)
 {
 	const char *const name = c->o->data.dataset_name;
@@ -511,14 +511,14 @@ struct throughput {
 	struct offline_requests warmup, requests;
 	struct workload pass;          /* of --warmup-pass */
 	double *elapsed_s;
-	double *e2el_s;                /* of the first run; NULL: not told */
+	double *e2el_s;                /* of the first run; NULL: not reported */
 	struct throughput_runs runs;
 	struct report_reuse reuse;
 };
 
 /* ---- the engine ---- */
 
-/* For templates that no file tells, too: hence not before it is needed. */
+/* Also started for chat templates that no file has, so not before it is needed. */
 static struct offline *start(void *self, struct err *e)
 {
 	struct throughput *s = self;
@@ -536,7 +536,7 @@ static bool is_chat(const struct throughput *s)
 	return strcmp(s->plan->backend, "vllm-chat") == 0;
 }
 
-/* What this engine cannot take, before it is loaded. */
+/* Checks, before the engine is loaded, that it can take the requests. */
 static int check_requests(const struct throughput *s, const struct offline_requests *r,
 			  struct err *e)
 {
@@ -585,7 +585,7 @@ static int draw(struct throughput *s, struct err *e)
 			  &s->pass, e);
 }
 
-/* The requests as a plan that sends all at once, for those who show plans. */
+/* The requests as a plan that sends all at once, for --dry-run and --dump-workload. */
 static struct plan all_at_once(const struct offline_requests *r)
 {
 	struct plan p = { .entry = mem_array(r->n, sizeof(*p.entry)), .n = (uint32_t)r->n,
@@ -651,14 +651,14 @@ static int run_batch(struct throughput *s, bool is_warmup, struct offline_outcom
 
 static int put(struct throughput *s, const struct offline_requests *r, struct err *e)
 {
-	/* Without --enable-lora the engine would refuse them; upstream hands none over then. */
+	/* Without --enable-lora the engine would refuse them; upstream drops them in that case. */
 	const struct offline_batch batch =
 		offline_requests_batch(r, s->job->engine->has_lora ? s->o->lora_path : NULL);
 
 	return offline_put(s->job->offline, &batch, e);
 }
 
-/* Requests that are run before those that are timed. */
+/* Runs requests before the timed ones. */
 static int run_untimed(struct throughput *s, struct err *e)
 {
 	const struct offline_batch pass = { .w = &s->pass, .n = s->pass.n };
@@ -681,7 +681,7 @@ static int run_untimed(struct throughput *s, struct err *e)
 	return 0;
 }
 
-/* All that upstream reports is of the first run. */
+/* Everything that upstream reports is about the first run. */
 static void keep_first(struct throughput *s, const struct offline_outcome *out)
 {
 	struct throughput_runs *r = &s->runs;

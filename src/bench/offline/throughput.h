@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * throughput.h - `bench throughput`: a whole set of requests at once, and how many of them and
- * of their tokens an engine processes in a second (sweep spec 3).
+ * throughput.h - `bench throughput`: sends a whole set of requests at once and reports how many
+ * requests and tokens an engine processes in a second (sweep spec 3).
  *
  * Options, their rules, the requests and the printed numbers are those of vLLM's command, with one
  * exception: an option that was typed counts. vLLM lets defaults override --input-len and the name
@@ -59,20 +59,20 @@ enum throughput_compat {
 };
 
 /*
- * What a set of requests that was run at once says: numbers, doubts, terminal
- * and JSON of `bench throughput` (sweep spec 3.4).
+ * Results of a set of requests that was run at once: numbers, doubts, terminal and JSON of `bench
+ * throughput` (sweep spec 3.4).
  *
  * Pure. Times are seconds. Upstream's numbers are of the first run: in later ones an engine may
  * find the prompts in its prefix cache.
  */
 
-/* ---- doubts; every threshold stands here ---- */
+/* ---- doubts and all their thresholds ---- */
 
-/* Time between question and answer that the engine's side did not count, over what it counted. */
+/* Time between request and answer that the engine did not count, divided by what it counted. */
 #define THROUGHPUT_OUTSIDE_SHARE 0.05
 /* A timed section shorter than this is mostly the beginning and the end of a batch. */
 #define THROUGHPUT_SHORT_S 1.0
-/* Runs this much apart from the first, as a share of it. */
+/* Largest relative difference of a run from the first one. */
 #define THROUGHPUT_APART_SHARE 0.10
 
 enum throughput_doubt {
@@ -92,13 +92,14 @@ struct throughput_runs {
 	const double *elapsed_s;     /* of n_runs runs of the same requests; at least one */
 	size_t n_runs, wanted;       /* wanted: --num-runs */
 	double outside_s;            /* of the first */
-	size_t n, finished;          /* requests; finished: SIZE_MAX when not told */
+	size_t n, finished;          /* requests; finished: SIZE_MAX when not reported */
 	int64_t sequences;           /* for each prompt */
 	bool is_as_requested;        /* upstream takes the requested tokens here */
-	bool has_counts;             /* the engine told tokens */
+	bool has_counts;             /* the engine reported token counts */
 	uint64_t prompt_tokens, output_tokens;             /* counted, over all sequences */
 	uint64_t requested_prompt_tokens, requested_output_tokens; /* one sequence each */
-	const double *e2el_s;        /* of requests of the first run, any order; NULL: not told */
+	const double *e2el_s;        /* of requests of the first run, any order; NULL: not
+				      * reported */
 	size_t n_e2el;
 	bool is_multimodal, is_profiled;
 	bool is_pooling;             /* the model embeds: there are no tokens to answer with */
@@ -110,7 +111,7 @@ struct throughput_facts {
 	double elapsed_s;
 	uint64_t prompt_tokens, output_tokens, total_tokens; /* upstream's */
 	double requests_per_s, total_tokens_per_s, output_tokens_per_s, prompt_tokens_per_s;
-	double counted_output_per_s, counted_total_per_s; /* NAN when not told */
+	double counted_output_per_s, counted_total_per_s; /* NAN when not reported */
 	double median_s;             /* over all runs */
 	struct interval mean_95;     /* of their mean; with more than one */
 	double outside_share;
@@ -118,10 +119,10 @@ struct throughput_facts {
 };
 void throughput_facts(const struct throughput_runs *runs, struct throughput_facts *out);
 
-/* Upstream's lines, its warning about media in front. */
+/* Appends upstream's lines, with its warning about media first. */
 void throughput_terminal(const struct throughput_runs *runs, const struct throughput_facts *f,
 			 struct buf *out);
-/* Ours, which follow them. */
+/* Appends our lines, which follow upstream's. */
 void throughput_terminal_ours(const struct throughput_runs *runs,
 			      const struct throughput_facts *f, struct buf *out);
 
@@ -132,6 +133,6 @@ struct throughput_config {
 /* The result file (indent 4, no line end, as upstream): upstream's keys, then "profllm". */
 void throughput_json(const struct throughput_runs *runs, const struct throughput_facts *f,
 		     const struct throughput_config *config, struct buf *out);
-/* For the PyTorch benchmark file: what is said beside each metric, a JSON object. */
+/* For the PyTorch benchmark file: the additional members of each metric, a JSON object. */
 void throughput_extra(const struct throughput_runs *runs, const struct throughput_facts *f,
 		      struct buf *out);

@@ -12,7 +12,7 @@
 
 #define TOOL_CALLS_MAX 128 /* of one answer; more are ignored */
 
-/* What an answer adds to the history, beside what the record has. */
+/* What an answer adds to the history that the record does not keep. */
 struct said {
 	char *messages; /* JSON objects with commas between; NULL: the text of the entry's row */
 	char *token;    /* NULL: the server sent none */
@@ -52,7 +52,7 @@ static void add_comma(struct buf *out)
 		buf_add_text(out, ", ");
 }
 
-/* What an entry says itself: its sample's messages, or its prompt as the user's. */
+/* Appends an entry's own part: its sample's messages, or its prompt as the user's message. */
 static void add_own(const struct history *h, uint32_t entry, struct buf *out)
 {
 	const struct sample *s = &h->o.workload->v[h->o.plan->entry[entry].sample];
@@ -136,7 +136,7 @@ static void take_text(struct json_slice object, const char *key, struct str *out
 		*out = v.raw;
 }
 
-/* One delta: its index says which call it is a part of; without one it is a call by itself. */
+/* Adds one delta: its index says which call it belongs to; without one it is a call by itself. */
 static void add_delta(struct calls *c, struct json_slice delta)
 {
 	struct json_slice v, function;
@@ -176,7 +176,7 @@ static void read_calls(struct calls *c, struct str lines)
 	}
 }
 
-/* Arguments are an object, spelled as text. None at all mean a function without parameters. */
+/* Whether arguments are an object, in escaped form. None at all mean no parameters. */
 static bool is_well_formed(struct str escaped)
 {
 	struct buf text = { 0 };
@@ -212,7 +212,7 @@ static void write_result(const struct history *h, const struct call *c, struct b
 	buf_add_text(out, "\"}");
 }
 
-/* The assistant's message as it was said, then a tool's message for each call. */
+/* Writes the assistant's message as received, then a tool message for each call. */
 static char *write_calls(const struct history *h, const struct request_row *row,
 			 const struct calls *c)
 {

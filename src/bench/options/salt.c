@@ -14,9 +14,10 @@
 #include "core/rng/rng.h"
 
 #define LETTERS 3
-#define COUNTED_BYTES 1024 /* of a text, behind a salt: tokens further on are the same without it */
+#define COUNTED_BYTES 1024 /* bytes counted after a salt: tokens further on are the same without
+			    * it */
 
-/* One entry's salt: as text, and as the spelling of ids that goes behind a list's bracket. */
+/* One entry's salt: as text, and as token ids to follow a list's bracket. */
 struct salt_drawn { char text[SALT_WORDS * (LETTERS + 1) + 1]; char ids[SALT_WORDS * 12 + 1]; };
 
 static const char *const kinds[] = { [SALT_NONE] = "none", [SALT_RUN] = "run",
@@ -47,7 +48,7 @@ void salt_draw_key(char key[SALT_KEY_BYTES + 1])
 {
 	uint64_t random;
 
-	/* 8 bytes are never cut short; without a generator the time is as good. */
+	/* 8 bytes are never cut short; if getrandom fails, the time will do. */
 	if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
 		random = (uint64_t)clock_real_ns();
 	snprintf(key, SALT_KEY_BYTES + 1, "%016" PRIx64, random);
@@ -60,7 +61,7 @@ void salt_init(struct salt *s, enum salt_kind kind, const char *key, const struc
 	assert(kind != SALT_NONE && strlen(key) <= SALT_KEY_BYTES);
 	*s = (struct salt){ .kind = kind, .key = key, .tokenizer = t, .option = "--prompt-salt",
 			    .words = kind == SALT_FRESH ? SALT_FRESH_WORDS : SALT_WORDS };
-	/* Of all numbers of digits the one that most ids have. */
+	/* The number of digits that most ids have. */
 	for (uint64_t p = 1; p < vocab; p *= 10) {
 		uint64_t high = p * 10 < vocab ? p * 10 : vocab;
 
@@ -133,7 +134,7 @@ static size_t first_text(struct str messages)
 	return SIZE_MAX;
 }
 
-/* Offset behind the bracket of a list of ids; SIZE_MAX: it is something else. */
+/* Offset just after the opening bracket of a list of ids; SIZE_MAX: it is something else. */
 static size_t first_id(struct str json)
 {
 	size_t i = 0;
@@ -179,7 +180,7 @@ static struct str beginning_of(struct str text)
 	return text;
 }
 
-/* What a salt adds to a text in tokens: only what stands near it can be cut differently. */
+/* Tokens that a salt adds to a text: only text near the salt can be tokenized differently. */
 static uint32_t added(const struct salt *s, const char *salt, struct str text)
 {
 	struct buf b = { 0 };
@@ -240,8 +241,8 @@ int salt_check(const struct salt *s, const struct workload *w, struct err *e)
 }
 
 /*
- * Takes the last n tokens off a text: what prompts have in common at their beginning stays. How
- * many it were; 0 where it has no more than those.
+ * Removes the last n tokens of a text, so that common beginnings of prompts stay. Returns their
+ * number; 0 where the text has no more than n.
  */
 static uint32_t shorten(const struct salt *s, struct str *text, uint32_t n)
 {
@@ -275,7 +276,7 @@ static uint32_t shorten(const struct salt *s, struct str *text, uint32_t n)
 	return (uint32_t)(all - kept);
 }
 
-/* Likewise as many ids as a salt has, of a list "[1, 2, 3]"; the bracket stays. */
+/* Removes as many ids as a salt has from the end of a list "[1, 2, 3]"; the bracket stays. */
 static int shorten_ids(const struct salt *s, struct workload *w, struct str *json, struct err *e)
 {
 	size_t end = json->n;

@@ -2,8 +2,8 @@
 /*
  * serve_dataset.c - the rules between a dataset's options; see serve_opts_internal.h.
  *
- * What one dataset alone can say of its options stands in its own check
- * (data/dataset.h), which runs with everything else before the dataset is built.
+ * Rules of a single dataset are in its own check (data/dataset.h), which runs with everything else
+ * before the dataset is built.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -89,7 +89,10 @@ static void find_lengths(struct dataset_opts *o, struct length out[LENGTHS])
 	memcpy(out, all, sizeof(all));
 }
 
-/* Of the dataset in use; upstream sends nonsense to the server, or mends it without a word. */
+/*
+ * Checks lengths of the dataset in use; upstream sends wrong requests or changes the values
+ * silently.
+ */
 static int check_lengths(const struct serve_check *c, const struct dataset *d)
 {
 	const struct dataset_opts *o = &c->o->data;
@@ -175,7 +178,7 @@ static int check_multi_turn(const struct serve_check *c, const struct dataset *d
 	return 0;
 }
 
-/* What a prefix cache is meant to find again must be sent again as it was. */
+/* Prompts that a prefix cache is to find again must be sent unchanged. */
 static int check_reuse(const struct serve_check *c)
 {
 	struct serve_opts *o = c->o;
@@ -190,7 +193,10 @@ static int check_reuse(const struct serve_check *c)
 	if (is_warm && o->num_runs > 1 && str_starts(str_of(o->prompt_salt), STR("run")))
 		serve_warn(c, "--warmup-pass same warms up the first run alone: --prompt-salt run gives "
 			   "each later one other prompts");
-	/* Later runs would be measured on the prompts of the first; a warm cache was asked for. */
+	/*
+	 * Later runs would be measured on the first run's prompts, unless a warm cache was asked
+	 * for.
+	 */
 	if (o->num_runs > 1 && !is_warm && serve_is_salt_free(o, c->result))
 		o->prompt_salt = salt_kind_name(SALT_FRESH);
 	return 0;

@@ -54,7 +54,8 @@ struct serve_opts {
 	struct opt_int logprobs;
 	double request_rate;                /* requests/s; INFINITY: all at once */
 	double burstiness;
-	double probe_request_rate;          /* requests/s beside the load; 0 or less: none */
+	double probe_request_rate;          /* requests/s in addition to the load; 0 or less:
+					     * none */
 	bool disable_tqdm;
 	int64_t num_warmups;
 	bool profile;
@@ -128,7 +129,7 @@ struct serve_opts {
 	bool report_cached_tokens;
 	struct opt_int profile_batch_threshold;
 	double profile_duration;            /* seconds */
-	/* Of --profile, set by a program: after how long, for how long; 0 0: the whole run. */
+	/* --profile's window, set by programs: start and length; 0 0: the whole run. */
 	double profile_from_s, profile_for_s;
 	double profile_stop_timeout_s;      /* for the answer to /stop_profile; 0: 300 */
 	struct opt_list profile_urls;       /* whom to tell; empty: the base URLs */
@@ -172,7 +173,7 @@ struct serve_opts {
 
 extern const struct opt_set serve_opt_set;
 
-/* --compat: what is not the default but upstream does, or has done. */
+/* --compat: upstream behavior, current or former, that is not our default. */
 enum serve_compat {
 	COMPAT_PEAK = 1,         /* exact sweep-line peak concurrency instead of 1-s buckets */
 	COMPAT_ROLE_CHUNK = 2,   /* an empty role chunk is not a token event */
@@ -183,7 +184,7 @@ enum serve_compat {
 	COMPAT_TRACE_SHORT = 64, /* prompts of a trace end with their ids */
 };
 
-/* --fix: mended forms of upstream defects that change numbers. */
+/* --fix: corrections of upstream defects that change numbers. */
 enum serve_fix {
 	FIX_PEAK_TOKENS = 1,     /* peak tok/s counts tokens, not events */
 	FIX_USAGE = 2,           /* usage in an event that also has choices is taken */
@@ -193,7 +194,7 @@ enum serve_fix {
 };
 struct serve_switch { const char *name; unsigned bits; const char *help; };
 extern const struct serve_switch serve_fixes[], serve_compats[]; /* end with a NULL name */
-/* Of a list that is not checked yet: the bits of the names that there are. */
+/* Bits of the known names in a list that has not been checked yet. */
 unsigned serve_compat_bits(const char *list);
 
 enum serve_balance { BALANCE_ROUND_ROBIN, BALANCE_RANDOM, BALANCE_LEAST_LOADED };
@@ -214,10 +215,11 @@ struct serve_derived {
 	const char *api_url;     /* base_url + endpoint */
 	struct serve_pair *header;   /* trimmed, in order, the last value of a repeated key */
 	size_t n_headers;
-	struct serve_pair *metadata; /* likewise */
+	struct serve_pair *metadata; /* --metadata, in the form of header */
 	size_t n_metadata;
 	struct metrics_opts metrics; /* but for what only the run knows (score.c) */
-	struct load_opts load;       /* of the main run, likewise: limits, network, compatibility */
+	struct load_opts load;       /* of the main run, without what only the run knows: limits,
+				      * network, compatibility */
 	const char *extra_body;      /* JSON: sampling flags, then --extra-body; NULL: empty */
 	const char **omit;           /* keys left out: --omit-body-keys, null in --extra-body */
 	size_t n_omit;
@@ -243,17 +245,19 @@ struct serve_derived {
 	unsigned compat, fixes;      /* enum serve_compat, enum serve_fix bits */
 };
 
-/* Whether the user said nothing about caches: prompts of later points may be made new. */
+/* Whether no option concerns caches, so that later points may use new prompts. */
 bool serve_is_salt_free(const struct serve_opts *o, const struct opt_result *given);
 
-/* Values that are new in every process (the request id prefix). Before printing the namespace. */
+/*
+ * Sets values that are new in every process (the request id prefix). Call before printing the
+ * namespace.
+ */
 void serve_opts_fill(struct serve_opts *o, struct arena *a);
 
 /*
- * Every rule that needs neither server nor file, in upstream's order. A wrong value
- * is ERR_USAGE, a sentence that begins with the option. Warnings (options without
- * effect...) are lines in result->notes. Changes *o as upstream does: shortcuts,
- * ignore_eos.
+ * Checks every rule that needs neither server nor file, in upstream's order. A wrong value is
+ * ERR_USAGE, a sentence that begins with the option. Warnings (options without effect...) are lines
+ * in result->notes. Changes *o as upstream does: shortcuts, ignore_eos.
  */
 int serve_opts_check(struct serve_opts *o, struct opt_result *result, struct arena *a,
 		     struct serve_derived *out, struct err *e);
@@ -274,8 +278,8 @@ const char *serve_api_key(const struct endpoint *ep, const struct point_env *env
 /* The proxy that the environment names for a base URL, or NULL. */
 const char *serve_env_proxy(const struct point_env *env, const struct url *url);
 /*
- * The proxy of one base URL: --proxy, else what the environment names for it; NULL: none.
- * ERR_USAGE for a kind of proxy that there is not.
+ * The proxy of one base URL: --proxy, else what the environment names for it; NULL: none. ERR_USAGE
+ * for an unknown kind of proxy.
  */
 int serve_proxy(const struct serve_opts *o, const struct point_env *env, const struct url *url,
 		const char **proxy, struct err *e);
@@ -288,7 +292,7 @@ int serve_transport(const struct serve_opts *o, const struct serve_derived *d,
 		    const char *const *proxy, unsigned n, const struct transport **out,
 		    struct err *e);
 
-/* ---- options that stand for others ---- */
+/* ---- options that set others ---- */
 
 struct preset { const char *option, *value; }; /* as on a command line, without the dashes */
 
@@ -302,21 +306,21 @@ struct load_pattern {
 extern const struct load_pattern load_patterns[]; /* ends with a NULL name */
 
 /*
- * Gives what o->load_pattern and o->compat stand for to options that the command line does not
- * name; a second time changes nothing. ERR_USAGE.
+ * Sets the options that o->load_pattern and o->compat imply, except those on the command line;
+ * repeated calls change nothing. ERR_USAGE.
  */
 int serve_presets(struct serve_opts *o, const struct opt_result *given, struct arena *a,
 		  struct err *e);
-/* "--request-rate 10 --burstiness inf": what o->load_pattern stands for here. */
+/* "--request-rate 10 --burstiness inf": the options that o->load_pattern implies here. */
 void load_pattern_flags(const struct serve_opts *o, const struct opt_result *given,
 			struct buf *out);
 
 /* ---- conditions ---- */
 
 /*
- * Before a load is sent: whether its result will have what a condition is on. Decided by
- * schema/result.json, which says of each key what must hold for it to be there, and by the
- * options. What only the server or the machine decides (a GPU's power, drafted tokens) passes.
+ * Before a load is sent: checks that its result will have the keys of a condition. Decided by the
+ * options and schema/result.json, which says of each key when it is there. What only the server or
+ * the machine decides (a GPU's power, drafted tokens) passes.
  *
  * o and d: after serve_opts_check. ERR_USAGE: a sentence that begins with the condition in quotes
  * and names the option to set, as an experiment's key when is_experiment.

@@ -2,11 +2,10 @@
 /*
  * serve_rows.c - one row per option of `bench serve`, and the defaults.
  *
- * The order is upstream's printing order (see serve_opts.h); the groups are
- * ours. What a row cannot say about itself is checked in serve_opts.c. At the end: options that
- * stand for others, --load-pattern NAME and --compat v0.11. What the report and result of that
- * release have not is in report/release.c. Not taken over: its crashes, profiler calls that could
- * not work, and pooling by name.
+ * The order is upstream's printing order (see serve_opts.h); the groups are ours. Rules beyond a
+ * single row are in serve_opts.c. At the end: options that set others, --load-pattern NAME and
+ * --compat v0.11. report/release.c leaves out what that release's report and result do not have.
+ * Not taken over: its crashes, profiler calls that could not work, and pooling by name.
  */
 #include "bench/options/serve_opts_internal.h"
 
@@ -807,7 +806,7 @@ const struct opt_set serve_opt_set = {
 	.takes_prefixes = true,
 };
 
-/* ---- options that stand for others ---- */
+/* ---- options that set others ---- */
 
 const struct load_pattern load_patterns[] = {
 	{ "steady", "evenly spaced requests",
@@ -898,7 +897,7 @@ void load_pattern_flags(const struct serve_opts *o, const struct opt_result *giv
 
 /* ---- --compat v0.11 (serve spec section 9) ---- */
 
-/* Options of upstream that came later. */
+/* Options of later upstream versions. */
 static const char *const newer[] = {
 	"num-warmups", "extra-body", "insecure", "skip-tokenizer-init", "input-len", "output-len",
 	"lora-assignment", "chat-template-kwargs", "plot-timeline", "timeline-itl-thresholds",
@@ -929,7 +928,7 @@ int serve_check_compat(const struct serve_check *c)
 	for (size_t i = 0; i < sizeof(newer) / sizeof(*newer); i++)
 		if (serve_given(c, newer[i]))
 			serve_warn(c, "--%s is newer than v0.11; it is accepted anyway", newer[i]);
-	/* Greedy unless told otherwise: put into bodies, not shown among the options. */
+	/* Greedy unless a temperature is given: sent in bodies, not shown among the options. */
 	if (!c->d->is_pooling && !o->temperature.is_set)
 		o->temperature = (struct opt_real){ .is_set = true, .v = 0 };
 	return 0;

@@ -47,7 +47,7 @@ static uint32_t count_probes(const struct serve_opts *o)
 	return n < PROBES_MAX ? (uint32_t)n + 1 : PROBES_MAX;
 }
 
-/* The prompt of one token; what else the bodies carry is the first request's. */
+/* A prompt of one token; all else in the bodies is the first request's. */
 static void make_sample(struct probe *p)
 {
 	const struct workload *w = &p->stage->point->workload;
@@ -94,7 +94,7 @@ static void probe_free(struct probe *p)
 	free(p);
 }
 
-/* Load looks at one flag, which is ours: probes also end with a load that was broken off. */
+/* The load looks at one flag, ours: probes must also end when the load is interrupted. */
 static void look_for_cancel(void *self)
 {
 	struct probe *p = self;
@@ -168,7 +168,7 @@ static int64_t tail_ns(const struct probe *p)
 	return last ? last + (int64_t)(1e9 / p->stage->opts->probe_request_rate) : 0;
 }
 
-/* Rows of a run that never began would look as if it were still going on. */
+/* Rows of a run that never began would look unfinished. */
 static void forget_rows(struct probe *p)
 {
 	for (uint32_t i = 0; i < p->plan.n; i++) {
@@ -187,7 +187,7 @@ void probe_end(struct probe *p)
 	if (!p)
 		return;
 	record = &p->stage->point->record;
-	/* As upstream, a load of whatever length has one. */
+	/* As in upstream, every load has at least one probe. */
 	while (p->is_running && !atomic_load(&p->is_over) &&
 	       load_progress_total(&p->progress).admitted == 0)
 		nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
@@ -213,7 +213,7 @@ void probe_end(struct probe *p)
 #define LOOK_NS 5000000     /* between two looks at the counters */
 #define POST_TIMEOUT_MS 300000 /* writing a trace takes a server minutes */
 
-/* What the watcher has come to; later values imply earlier ones. */
+/* The watcher's progress; later values imply earlier ones. */
 enum watch_state { WATCH_WAITS, WATCH_STARTS, WATCH_STARTED, WATCH_STOPS, WATCH_STOPPED };
 
 struct profile {
@@ -237,7 +237,7 @@ static bool is_timed(const struct serve_opts *o)
 	       (o->profile_from_s > 0 || o->profile_for_s > 0);
 }
 
-/* A POST without a body to everybody who is profiled: how many answered 200. */
+/* Sends a POST without a body to every profiled server; returns how many answered 200. */
 static unsigned post(const struct stage *s, const char *path, const atomic_bool *cancel)
 {
 	static const char type[] = "Content-Type: application/octet-stream"; /* as upstream's */
@@ -401,7 +401,7 @@ void stage_stop_profiler(struct stage *s)
 	    !stage_may_ask_server(s))
 		return;
 	stage_say(s, "Stopping profiler...");
-	/* Also after Ctrl-C: a profiler that goes on would slow down whatever comes next. */
+	/* Also after Ctrl-C: a profiler that keeps running would slow down whatever comes next. */
 	if (post(s, "/stop_profile", NULL) > 0)
 		stage_say(s, "Profiler stopped");
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * build_workload.h - requests from a dataset: chat templates, mixes, checks and notes around
- * data/dataset.h, the same for a server's load and for offline runs. And a workload with its plan
- * for people (--dry-run) and programs (--dump-workload).
+ * data/dataset.h, for a server's load and for offline runs. Also prints a workload and its plan for
+ * people (--dry-run) and programs (--dump-workload).
  */
 #pragma once
 #include "bench/options/serve_opts.h"
@@ -17,7 +17,7 @@
 struct run_draw {
 	struct dataset_env env;   /* all but chat and component, which are set here */
 	bool has_no_tokenizer;    /* --skip-tokenizer-init */
-	/* Which template texts go through; asked for templated sets alone. */
+	/* Finds the chat template for texts; called only for sets that use one. */
 	int (*find_chat)(void *self, struct arena *a, struct chat_wrap *out, struct err *e);
 	void (*warn)(void *self, const char *text);
 	void *self;               /* of both */
@@ -28,7 +28,7 @@ struct run_draw {
 	struct arena *arena;       /* the workload's */
 };
 
-/* What --dataset-name needs beside it. ERR_RUN. */
+/* Checks that the options which --dataset-name requires are given. ERR_RUN. */
 int run_draw_check(const struct dataset *d, const struct dataset_opts *o, bool has_no_tokenizer,
 		   struct err *e);
 /* Fills w. ERR_RUN, ERR_IO, as the set says. Its notes go to warn, line by line. */
@@ -38,24 +38,23 @@ int run_draw(struct run_draw *draw, const struct dataset *d, const struct datase
 /* ---- chat templates ---- */
 
 /*
- * The first that there is of: what the options say; the template beside the tokenizer's
- * file, when it is known; the server's own. server is NULL where none may be asked, model
- * is what requests call the model, tokenizer may be NULL. A model without a template
- * gives CHAT_NONE. ERR_RUN when there is a template and no source knows it: nothing is sent
- * as if it had none. Texts are in the arena.
+ * Finds the chat template: the options', else the one next to the tokenizer's file, else the
+ * server's. server is NULL where none may be asked, model is the name in requests, tokenizer may be
+ * NULL. A model without a template gives CHAT_NONE. ERR_RUN when there is a template and no source
+ * has it: texts are never sent without theirs. Texts are in the arena.
  */
 int run_chat_find(const struct serve_opts *o, const struct serve_derived *d,
 		  const struct tokenizer *tokenizer, const struct remote *server,
 		  const char *model, struct arena *a, struct chat_wrap *out, struct err *e);
 
-/* What the user should know before texts are sent that way: lines, empty when nothing. */
+/* Appends what the user should know before texts are sent with this template: lines, or nothing. */
 void run_chat_notes(const struct chat_wrap *w, bool is_chat, const struct tokenizer *tokenizer,
 		    struct buf *out);
 
 /*
- * How whole messages become text: a user text with or without a system text by a known
- * wrap, all else by an engine (by) or by the server (token/remote.h) when there is one to ask.
- * self is a struct run_renderer; it stands in dataset_env.render.
+ * Turns messages into text: a user text with or without a system text by a known wrap, all else by
+ * an engine (by) or by the server (token/remote.h) if it may be asked. self is a struct
+ * run_renderer; used as dataset_env.render.
  */
 struct run_renderer {
 	const struct chat_wrap *wrap;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * measure.c - the record; what is sent before the main phase (ready check and warm-up, serve spec
- * 2.3, 2.4), through the same driver with another phase; the main run.
+ * measure.c - the record; the requests before the main phase (ready check and warm-up, serve spec
+ * 2.3, 2.4), sent by the same driver with another phase; the main run.
  */
 #include "bench/serve/point_internal.h"
 
@@ -25,8 +25,8 @@
 #define READY_SECONDS_MAX 1000000000 /* 31 years: longer waits are the same */
 
 /*
- * A plan before the measured one, in rows of its own, to each URL in turn: its entries are of
- * opts->workload. Rows begin at *first_row.
+ * Sends a plan before the measured one to each URL in turn, into rows from *first_row on. The
+ * plan's entries refer to opts->workload.
  */
 static int send_before(struct stage *s, struct load_opts *opts, const struct prepare_opts *how,
 		       struct plan *plan, uint32_t *first_row, struct err *e)
@@ -39,7 +39,7 @@ static int send_before(struct stage *s, struct load_opts *opts, const struct pre
 }
 
 /*
- * n copies of the first prompt. With --prompt-salt they have another salt, or the first
+ * Sends n copies of the first prompt. With --prompt-salt they have another salt, or the first
  * measured request would be cached.
  */
 static int send_copies(struct stage *s, uint32_t n, enum request_phase phase, int64_t deadline_ns,
@@ -68,7 +68,7 @@ static void pause_until(const struct stage *s, int64_t until_ns)
 	}
 }
 
-/* A failed try's error as one line: upstream's reason first, then what the server said. */
+/* Joins the lines of a failed try's error: upstream's reason first, then the server's message. */
 static void one_line(struct buf *text)
 {
 	struct buf out = { 0 };
@@ -83,7 +83,7 @@ static void one_line(struct buf *text)
 	*text = out;
 }
 
-/* Of the tries from that row on, one for each URL, the first that was no success. */
+/* Of the tries from that row on, one for each URL, the first that did not succeed. */
 static uint32_t first_unready(const struct stage *s, uint32_t row)
 {
 	for (uint32_t i = row; i < row + s->derived->n_urls; i++)
@@ -117,7 +117,7 @@ static int wait_until_ready(struct stage *s, struct err *e)
 			rc = 0;
 			goto done;
 		}
-		/* Cut off at the deadline: what an earlier try said stands. */
+		/* Cut off at the deadline: the reason of an earlier try is kept. */
 		if (stage_is_cancelled(s) ||
 		    (sent == 0 && s->point->record.row[row].state == REQ_CANCELLED))
 			break;
@@ -156,7 +156,7 @@ int stage_ready_check(struct stage *s, struct err *e)
 	return is_made ? wait_until_ready(s, e) : 0;
 }
 
-/* What failed leaves the cache colder than the report says. */
+/* Failed requests leave the cache colder than the report says. */
 static void warn_of_failed(const struct stage *s, uint32_t row, uint32_t n)
 {
 	struct buf why = { 0 };
@@ -225,13 +225,13 @@ int stage_warm_up(struct stage *s, struct err *e)
 
 #define FILES_SPARE 64             /* descriptors besides connections */
 
-/* Nothing but the server keeps all requests from being open at once. */
+/* Whether only the server keeps all requests from being open at once. */
 static bool is_all_at_once(const struct plan *p)
 {
 	return p->n_roots == 0 || p->entry[p->n_roots - 1].due_s == 0;
 }
 
-/* Requests that can be open at once: of a conversation as many as it has branches. */
+/* Requests that can be open at once; a conversation counts as many as it has branches. */
 static size_t open_at_once(const struct stage *s)
 {
 	const struct plan *plan = &s->point->plan;
@@ -239,7 +239,7 @@ static size_t open_at_once(const struct stage *s)
 	size_t n = plan->n_joins; /* whose branches all have an end of their own */
 	bool *is_followed;
 
-	/* Of a closed loop, which has no roots, the clients are the cap. */
+	/* In a closed loop, which has no roots, the clients are the cap. */
 	if (plan->n == plan->n_roots || plan->n_roots == 0)
 		return plan->n;
 	is_followed = mem_array(plan->n, sizeof(*is_followed));
@@ -288,7 +288,7 @@ static int64_t clock_offset_ns(void)
 	return clock_real_ns() - clock_mono_ns();
 }
 
-/* From here on a crash loses at most a tenth of a second of what was measured. */
+/* From here on a crash loses at most a tenth of a second of measurements. */
 static int open_record_file(struct stage *s, struct err *e)
 {
 	struct point *p = s->point;
@@ -308,7 +308,7 @@ static int open_record_file(struct stage *s, struct err *e)
 	return p->stream ? 0 : -1;
 }
 
-/* What goes on beside the load. */
+/* What runs in parallel with the load. */
 struct beside {
 	struct stage *stage;
 	struct probe *probe;
@@ -399,13 +399,13 @@ static int run_load(struct stage *s, const struct prepared *prepared,
 	      (double)(p->record.stop_ns - p->record.start_ns) / 1e9,
 	      (unsigned long long)p->load.net.connects, (unsigned long long)p->load.net.reads);
 	stage_tick(s);
-	/* From here rows may change again (missing counts): nobody copies them now. */
+	/* From here on rows may change again (missing counts): no thread copies them any more. */
 	record_stream_stop(p->stream);
 	record_info_stop(&p->info);
 	return rc;
 }
 
-/* What conversations have said, and the headers that keep them together; NULL without any. */
+/* Keeps conversations' answers and the headers that keep them together; NULL without any. */
 static struct history *continue_sessions(const struct stage *s, struct prepare_opts *how)
 {
 	const struct serve_opts *o = s->opts;
@@ -460,7 +460,7 @@ int stage_run_main(struct stage *s, struct err *e)
 	return rc;
 }
 
-/* A whole number in an object of body members; -1: it has none of that name. */
+/* A whole number in an object of body members; -1: there is none of that name. */
 static int64_t extra_number(struct str object, const char *key)
 {
 	struct json_scan scan = { object, 0 };
@@ -474,7 +474,7 @@ static int64_t extra_number(struct str object, const char *key)
 	return n;
 }
 
-/* The length of answers that they name; -1: none. */
+/* The answer length that the members ask for; -1: none. */
 static int64_t extra_length(struct str object)
 {
 	static const char *const keys[] = { "max_tokens", "max_completion_tokens",
@@ -525,7 +525,7 @@ static void fill_rows(struct stage *s)
 	fill_asked_tokens(s);
 }
 
-/* The folder of a long run's record takes what would be in memory otherwise. */
+/* With --record, a long run's record is kept in files in that folder instead of memory. */
 static void keep_on_disk(struct stage *s)
 {
 	const char *path = s->opts->record_path, *slash = strrchr(path, '/');

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* multi_turn.c - the stages of a multi-turn run, and what came of it; see multi_turn.h. */
+/* multi_turn.c - the stages of a multi-turn run, and its result; see multi_turn.h. */
 #include "bench/serve/multi_turn.h"
 
 #include <assert.h>
@@ -26,7 +26,7 @@ const struct endpoint *multi_turn_endpoint(const struct multi_turn *m)
 
 /* ---- conversations as samples ---- */
 
-/* What needs their number, in upstream's order. */
+/* Checks that depend on the number of conversations, in upstream's order. */
 static int check_number(const struct multi_turn *m, size_t n, struct err *e)
 {
 	if (m->order.clients > n)
@@ -46,7 +46,7 @@ static int64_t limit_of(int64_t limit, int64_t data_len)
 	return limit ? limit : data_len;
 }
 
-/* The members behind the messages, in upstream's order. */
+/* The body members that follow the messages, in upstream's order. */
 static struct str write_members(const struct multi_turn *m, struct str id, int64_t data_len,
 				struct arena *a)
 {
@@ -184,7 +184,7 @@ int multi_turn_requests(struct stage *s, struct err *e)
 		.request_id_prefix = m->sends_ids ? s->opts->request_id_prefix : NULL,
 	};
 
-	/* After the warm-up the second turn is sent whatever the limit says, as upstream does. */
+	/* After the warm-up the second turn is sent whatever the limit is, as upstream does. */
 	if (messages_max && m->o->warmup_step && messages_max < 3)
 		messages_max = 3;
 	turns.messages_max = messages_max;
@@ -246,7 +246,7 @@ uint32_t multi_turn_rows(const struct stage *s)
 
 /* ---- while it runs ---- */
 
-/* Whether the answer is the data's, which has one. */
+/* Whether the answer equals the dataset's; true if the dataset has none. */
 bool multi_turn_is_expected(const struct multi_turn *m, uint32_t entry,
 			    const struct request_row *row)
 {
@@ -296,7 +296,7 @@ static uint32_t pick(void *self, uint32_t client, uint32_t ended, const struct r
 	return entry;
 }
 
-/* The largest of all requests holds for each: a transport has one. */
+/* The longest timeout of all requests applies to each: a transport has only one. */
 static int64_t timeout_ns(const struct multi_turn *m)
 {
 	int64_t s = m->o->request_timeout_sec, most = 0;
@@ -415,7 +415,7 @@ void multi_turn_release(struct multi_turn *m)
 	conversations_release(&m->conversations);
 }
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
 static const struct request_row *row_of(const struct point *p, uint32_t entry)
 {
@@ -468,7 +468,7 @@ static const struct message *user_message(const struct multi_turn *m, uint32_t c
 /* Per entry, of the server's answer: all of it, and what its first chunk had. */
 struct counts { size_t *all, *first; };
 
-/* What is counted: texts of an arena, and where their counts go. */
+/* Texts to count, in an arena, and where their counts go. */
 struct to_count {
 	struct str *text;
 	size_t **to, n, cap;
@@ -539,7 +539,7 @@ struct scoring {
 	bool tells_cached;
 };
 
-/* Start in CLOCK_REALTIME as the monotonic clock had it; and what the server says of its tokens. */
+/* Sets the start in CLOCK_REALTIME, from the monotonic clock, and the server's token counts. */
 static void add_times(const struct scoring *k, const struct request_row *row, struct turn_stats *s)
 {
 	bool has_usage = (row->flags & ROW_HAS_USAGE) && !(row->flags & ROW_COUNTED);
@@ -606,7 +606,7 @@ static void add_param(struct arena *a, struct report_pair *pair, size_t *n, cons
 
 #define PARAMS_MAX 8
 
-/* What the run was told, with the values in force. */
+/* The options of the run, with the values in force. */
 static void add_params(const struct multi_turn *m, struct multi_turn_outcome *out)
 {
 	struct report_pair *pair = arena_alloc(&out->arena, PARAMS_MAX * sizeof(*pair));
@@ -701,7 +701,7 @@ void multi_turn_outcome_release(struct multi_turn_outcome *o)
 
 /* ---- files and lines ---- */
 
-/* The data's messages, each answer of the server's in place of the data's. */
+/* Writes the dataset's messages with the server's answers in place of the dataset's. */
 static void put_conversation(const struct multi_turn *m, const struct point *p,
 			     uint32_t conversation, bool is_finished, struct json_writer *w)
 {

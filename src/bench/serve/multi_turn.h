@@ -98,17 +98,17 @@ int multi_turn_opts_check(const struct multi_turn_opts *o, struct arena *a, stru
  * separator or a key.
  */
 int multi_turn_header(const char *text, struct arena *a, struct serve_pair *out, struct err *e);
-/* Whether an option of bench serve, as it is typed, means the same here. */
+/* Whether an option of bench serve, as typed, means the same here. */
 bool multi_turn_passes(struct str typed);
 /*
- * The options of the run of bench serve that m, which is checked, is: the verb's own over those
- * that were given there. m keeps serve. ERR_USAGE: a header that is none.
+ * Sets the options of bench serve that describe the run of m, which is checked: the verb's own over
+ * those given there. m keeps serve. ERR_USAGE: a malformed header.
  */
 int multi_turn_over_serve(struct multi_turn *m, struct serve_opts *serve,
 			  const struct opt_result *given, struct arena *a, struct err *e);
 /*
- * All options in force as JSON: those of bench serve, and what it does not have; the rate, which is
- * each client's own, is client_request_rate. turns NULL: those of bench serve alone.
+ * All options in force as JSON: those of bench serve, and the additional ones of this verb. The
+ * rate is per client and is client_request_rate. turns NULL: those of bench serve alone.
  */
 struct str multi_turn_options(const struct serve_opts *serve, const struct multi_turn_opts *turns,
 			      struct arena *a);
@@ -127,7 +127,7 @@ void multi_turn_plan(struct stage *s);
 int multi_turn_warm_up(struct stage *s, struct err *e);
 /* Rows that the warm-up step needs. */
 uint32_t multi_turn_rows(const struct stage *s);
-/* Before the main run's requests are made; and before it begins. */
+/* Called before the main run's requests are made, and before it begins. */
 void multi_turn_prepare(struct stage *s, struct prepare_opts *how);
 void multi_turn_load(struct stage *s, struct load_opts *opts);
 
@@ -135,12 +135,12 @@ void multi_turn_load(struct stage *s, struct load_opts *opts);
 
 struct point;
 
-/* Whether an entry's answer is the data's, or the data has none. */
+/* Whether an entry's answer equals the dataset's; true if the dataset has none. */
 bool multi_turn_is_expected(const struct multi_turn *m, uint32_t entry,
 			    const struct request_row *row);
 
 struct multi_turn_outcome {
-	struct multi_turn_report report; /* its samples, and what the run was told */
+	struct multi_turn_report report; /* its samples and options */
 	uint32_t fates[TURN_DROPPED + 1]; /* conversations, by enum turn_fate */
 	uint32_t failed;                 /* requests */
 	uint32_t wrong;                  /* answers that are not the data's; --verify-output */
@@ -158,8 +158,8 @@ void multi_turn_outcome_release(struct multi_turn_outcome *o);
  * "finished": false; the server's answers in place of the data's. indent 4.
  */
 void multi_turn_conversations(const struct multi_turn *m, const struct point *p, struct buf *out);
-/* What became of conversations and answers, and whether the order is repeatable; some lines. */
+/* Appends what happened to conversations and answers, and whether the order is repeatable. */
 void multi_turn_summary(const struct multi_turn *m, const struct multi_turn_outcome *o,
 			struct buf *out);
-/* --print-content: what was sent last and what came, request by request in order of sending. */
+/* --print-content: the last message sent and the answer, request by request in sending order. */
 void multi_turn_contents(const struct multi_turn *m, const struct point *p, struct buf *out);

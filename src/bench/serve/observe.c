@@ -88,7 +88,7 @@ static struct watch *watch_of(struct observer *o, const struct endpoint *endpoin
 	return o->watch[o->n_watches++].watch;
 }
 
-/* The row is no part of the run. */
+/* Marks the row as not part of the run. */
 static void leave_out(struct asked *a)
 {
 	if (a->row)
@@ -130,7 +130,7 @@ static struct asked *pop(struct dialog *d)
 	return a;
 }
 
-/* Streams are event streams, and lines of JSON where the API has those. */
+/* Whether the answer is an event stream, or lines of JSON where the API has those. */
 static bool is_stream(const struct endpoint *ep, const struct http_response *r, struct str head)
 {
 	struct str type = http_head_value(head, "Content-Type");
@@ -161,7 +161,7 @@ static void on_head(struct dialog *d, struct asked *a, struct str head, int64_t 
 				    stamp_ns, stamp_ns);
 }
 
-/* One thing found in the answer. False: there is nothing more to look for. */
+/* Handles one part found in the answer. False: there is nothing more to look for. */
 static bool take_found(struct dialog *d, enum http_found found, struct str part, int64_t stamp_ns,
 		       const struct err *e)
 {
@@ -214,7 +214,7 @@ static bool take_answer(struct dialog *d, struct str in, int64_t stamp_ns)
 			d->first->x->bytes_in += before.n - in.n;
 		goes_on = take_found(d, found, part, stamp_ns, &e);
 	}
-	/* An answer without a question: it cannot be assigned, and neither can what follows. */
+	/* An answer without a request cannot be assigned, and neither can what follows. */
 	if (!d->first && in.n)
 		return false;
 	if (is_carried)
@@ -226,7 +226,7 @@ static bool take_answer(struct dialog *d, struct str in, int64_t stamp_ns)
 
 /* ---- requests ---- */
 
-/* The API by the path; false: none that is read. */
+/* Finds the API by the path; false: it is not one that is read. */
 static bool find_api(const struct observer *o, struct str method, struct str target,
 		     struct asked *a)
 {
@@ -290,7 +290,7 @@ static void note_model(struct observer *o, struct json_slice v)
 		o->has_models = true;
 }
 
-/* What the body says of the answer that is wanted. */
+/* Reads from the body which kind of answer is wanted. */
 static void end_request(struct observer *o, struct asked *a, int64_t stamp_ns)
 {
 	static const char *const lengths[] = { "max_completion_tokens", "max_tokens",
@@ -372,7 +372,7 @@ static bool take_request(struct dialog *d, struct str in, int64_t stamp_ns)
 
 /* ---- connections ---- */
 
-/* The server's index; those beyond the limit are the last one's. */
+/* The server's index; servers beyond the limit share the last one. */
 static uint16_t server_index(struct observer *o, const struct stream_peer *p)
 {
 	for (unsigned i = 0; i < o->n_servers; i++)
@@ -505,7 +505,7 @@ struct record_info *observer_info(struct observer *o)
 	return &o->info;
 }
 
-/* Events with something in them, and what running counts say that some have in addition. */
+/* Events with content, plus the extra tokens that running counts show for some of them. */
 static uint32_t tokens_by_events(const struct record *r, const struct request_row *row)
 {
 	const struct record_mark *m = NULL;
@@ -518,7 +518,7 @@ static uint32_t tokens_by_events(const struct record *r, const struct request_ro
 	return tokens < 1 ? 1 : tokens < UINT32_MAX ? (uint32_t)tokens : UINT32_MAX;
 }
 
-/* The clock of the run: from the first request to the last end. */
+/* Sets the run's start and end: the first request and the last end. */
 static void set_times(struct record *r)
 {
 	for (uint32_t i = 0; i < r->n_rows; i++) {

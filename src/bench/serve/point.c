@@ -39,7 +39,7 @@ static int find_endpoint(struct stage *s, struct err *e)
 	return endpoint_check_url(ep, s->derived->api_url, e);
 }
 
-/* What is known of a trace before it is replayed. */
+/* Prints what is known of a trace before it is replayed. */
 static void say_replay(const struct stage *s)
 {
 	const struct workload *w = &s->point->workload;
@@ -63,7 +63,7 @@ static void say_replay(const struct stage *s)
 	buf_release(&text);
 }
 
-/* Upstream says how it read a trace. */
+/* Prints, as upstream does, how a trace was read. */
 static void say_trace(const struct stage *s, const struct dataset *dataset)
 {
 	const struct dataset_opts *o = &s->opts->data;
@@ -91,8 +91,8 @@ static struct contact contact_of(const struct stage *s, unsigned url)
 	c.remote.base_url = s->derived->base_urls[url];
 	c.remote.fetch.proxy = s->proxy[url] ? s->proxy[url] : "";
 	/*
-	 * Adapters have names of their own, and a described API its own idea of models. Without
-	 * --model the server is asked for one, and --served-model-name has no effect.
+	 * Adapters have names of their own, and a described API may treat models differently.
+	 * Without --model the server is asked for one, and --served-model-name has no effect.
 	 */
 	if (o->model && !ep->is_model_unnamed && !o->backend_file && !o->lora_modules.n)
 		c.model = o->served_model_name && *o->served_model_name ? o->served_model_name
@@ -100,7 +100,10 @@ static struct contact contact_of(const struct stage *s, unsigned url)
 	return c;
 }
 
-/* Before anything is loaded. With a ready check the server may have to start first. */
+/*
+ * Contacts the server before anything is loaded. With a ready check the server may have to start
+ * first.
+ */
 static int first_contact(const struct stage *s, struct err *e)
 {
 	if (!stage_may_ask_server(s) || (s->derived->compat & COMPAT_V011) ||
@@ -115,7 +118,7 @@ static int first_contact(const struct stage *s, struct err *e)
 	return stage_is_cancelled(s) ? stage_cancelled(e) : 0;
 }
 
-/* point->failure. */
+/* Fills point->failure. */
 static void explain_failure(const struct stage *s)
 {
 	struct point *p = s->point;
@@ -183,7 +186,7 @@ static int prepare_point(struct stage *s, struct err *e)
 		    "by default. The default will be determined on the server side and can be "
 		    "model/API specific. For the old behavior, include --temperature=0.");
 	if (s->early && !s->point->workload.n)
-		return 0; /* the stand-in gave none */
+		return 0; /* the substitute gave none */
 	return stage_salt(s, dataset, e) < 0 || stage_make_plan(s, e) < 0 ? -1 : 0;
 }
 
@@ -251,7 +254,7 @@ static int measure(struct stage *s, struct err *e)
 	return 0;
 }
 
-/* The same plan again and again, each time into a new record. */
+/* Runs the same plan repeatedly, each time into a new record. */
 static int measure_all(struct stage *s, struct err *e)
 {
 	struct point *p = s->point;
@@ -277,7 +280,7 @@ static int measure_all(struct stage *s, struct err *e)
 	return 0;
 }
 
-/* All that comes before a plan can be carried out. */
+/* Everything that comes before a plan can be carried out. */
 static int begin(struct stage *s, const struct serve_opts *opts,
 		 const struct serve_derived *derived, const struct run_hooks *hooks,
 		 struct err *e)
@@ -314,7 +317,7 @@ static int begin(struct stage *s, const struct serve_opts *opts,
 	return prepare_point(s, e);
 }
 
-/* What comes between the plan and the main run; one process of several sends it. */
+/* What comes between the plan and the main run; of several processes only one sends it. */
 static int get_ready(struct stage *s, struct err *e)
 {
 	if (stage_check_files(s, e) < 0 || stage_make_record(s, e) < 0)
@@ -344,7 +347,8 @@ int run_point(const struct serve_opts *opts, const struct serve_derived *derived
 		goto done;
 	}
 	TRACE(run, "ready: %u rows\n", out->record.n_rows);
-	if (!(derived->compat & COMPAT_V011)) /* there it stands at the end of the ready check */
+	if (!(derived->compat & COMPAT_V011)) /* otherwise it is printed at the end of the ready
+					       * check */
 		stage_say(&s, "Starting main benchmark run...");
 	rc = measure_all(&s, e);
 done:
@@ -378,7 +382,9 @@ int point_store(struct point *p, struct err *e)
 		return 0;
 	rc = record_stream_close(p->stream, e);
 	p->stream = NULL;
-	/* Rows were written as they ended; counts found later need the file whole again. */
+	/*
+	 * Rows were written as they ended; counts found later require writing the whole file again.
+	 */
 	for (uint32_t i = 0; i < p->record.n_rows; i++)
 		is_recounted |= (p->record.row[i].flags & (ROW_COUNTED | ROW_COUNT_UNKNOWN)) != 0 ||
 				p->record.row[i].correctness;

@@ -30,18 +30,18 @@ enum point_stage { STAGE_DATASET, STAGE_ALIGN, STAGE_READY, STAGE_WARMUP, STAGE_
 struct point;
 struct point_early;
 
-/* What a main run that goes on may be asked, on the thread that started it. */
+/* State of a running main run, read on the thread that started it. */
 struct run_sample {
 	const struct record *record; /* rows that are published may be read: record_is_published */
 	const struct plan *plan;
 	uint32_t n_rows;             /* of the main run, in the order of the plan */
-	uint32_t n_begun;            /* rows behind these have not begun */
+	uint32_t n_begun;            /* rows from this one on have not begun */
 	struct load_totals load;
-	struct telemetry_now server; /* NAN: not told */
-	struct system_now system;    /* likewise */
+	struct telemetry_now server; /* NAN: not reported */
+	struct system_now system;    /* NAN: not known */
 };
 
-/* How a point talks to whoever started it, on the caller's thread; every hook may be NULL. */
+/* Callbacks of a point, on the caller's thread; every hook may be NULL. */
 struct run_hooks {
 	void *self;
 	/* A line upstream prints on stdout, and a warning for stderr; no newline at the end. */
@@ -56,7 +56,7 @@ struct run_hooks {
 	void (*bytes)(void *self, const char *file, uint64_t done, uint64_t total);
 	/*
 	 * A run is measured and still in the point: score and report it. Called once for each of
-	 * --num-runs; may take the record (and zero it). NULL: run_point leaves the last one.
+	 * --num-runs; may take the record (and zero it). NULL: run_point keeps the last one.
 	 */
 	void (*measured)(void *self, struct point *p);
 	const atomic_bool *cancel;         /* set: stop load, keep what was measured */
@@ -69,13 +69,13 @@ struct run_hooks {
 	struct point_early *early; /* made of the same options (below): is used up; or NULL */
 };
 
-/* What comparing with the server's tokenizer found (serve/remote.h). */
+/* Result of comparing with the server's tokenizer (serve/remote.h). */
 struct remote_alignment {
 	bool is_available;       /* /tokenize answered */
 	uint32_t checked, disagreeing, rewritten;
 };
 
-/* Everything a report needs beside the record. Released by point_release. */
+/* Everything a report needs in addition to the record. Released by point_release. */
 struct point {
 	struct record record;
 	struct workload workload;
@@ -89,8 +89,8 @@ struct point {
 	char *model_id, *model_name, *tokenizer_id;
 	char *meta;                   /* the record's meta JSON */
 	/*
-	 * Of a dataset that is put through the chat template: where that came from
-	 * (chat_source_name), or "skipped". NULL for other datasets.
+	 * For a dataset that uses the chat template: its source (chat_source_name), or "skipped".
+	 * NULL for other datasets.
 	 */
 	const char *chat_template;
 	struct remote_alignment alignment;
@@ -109,8 +109,8 @@ struct point {
 };
 
 /*
- * 0: measured (is_interrupted tells whether all of it); -1: could not be
- * measured; e is one sentence. With opts->dry_run nothing is sent.
+ * 0: measured (is_interrupted: only partly); -1: could not be measured; e is one sentence. With
+ * opts->dry_run nothing is sent.
  */
 int run_point(const struct serve_opts *opts, const struct serve_derived *derived,
 	      const struct run_hooks *hooks, struct point *out, struct err *e);
@@ -123,25 +123,25 @@ void point_release(struct point *p);
 /* ---- before there is a server ---- */
 
 /*
- * What is wrong with a point's endpoint, tokenizer, dataset, plan and record is known before a
- * model has been loaded for minutes.
+ * Checks a point's endpoint, tokenizer, dataset, plan and record before minutes are spent on
+ * loading a model.
  *
  * The stages are those of run_point, up to the plan; nothing is sent and no file is written. What
- * only the server can give has a stand-in: its model, the tokenizer of a model whose files are
- * not here, a chat template that is not known. `waits` says so, and mistakes that may come of
- * the stand-in are none.
+ * only the server can give is replaced by a substitute: its model, the tokenizer of a model
+ * without local files, an unknown chat template. `waits` says so, and failures that a substitute
+ * may cause are not reported.
  *
- * Where nothing waits, the requests are the run's own: run_hooks.early hands them over together
- * with the generator as they left it, so the run sends the bytes it would have made itself.
+ * If nothing waits, the requests are the run's own: run_hooks.early hands them over together with
+ * the generator's state, so the run sends exactly what it would have made itself.
  */
 
-/* What a mistake is about. */
+/* The subject of a mistake. */
 enum point_part { PART_OPTIONS, PART_TOKENIZER, PART_DATASET, PART_RECORD };
 
 struct point_early {
 	enum point_part part;      /* after a failure: what failed */
 	struct err waits;          /* what the server is needed for; ERR_NONE: nothing */
-	bool has_tokenizer;        /* it was loaded, and is no stand-in */
+	bool has_tokenizer;        /* it was loaded and is not a substitute */
 	size_t n_requests;
 	const char *request_id_prefix; /* which the requests were made with */
 	/* For run_point alone. */
@@ -153,9 +153,9 @@ struct point_early {
 };
 
 /*
- * *out is zeroed but for its arena. Of hooks progress, bytes and cancel count; warnings are kept
- * for the run. 0, or -1 with e: ERR_NET is the world's failure, ERR_CANCELLED the caller's wish,
- * anything else a mistake.
+ * *out is zeroed except for its arena. Of hooks only progress, bytes and cancel are called;
+ * warnings are kept for the run. 0, or -1 with e: ERR_NET for the server or network, ERR_CANCELLED
+ * for the caller's cancel, anything else a mistake in the options.
  */
 int run_point_early(const struct serve_opts *opts, const struct serve_derived *derived,
 		    const struct run_hooks *hooks, struct point_early *out, struct err *e);

@@ -19,7 +19,7 @@ static bool is_users(const struct prepare_opts *o, const char *name)
 	return false;
 }
 
-/* By --header, or by the API's own headers. */
+/* Whether --header or the API's own headers set it. */
 static bool is_overridden(const struct prepare_opts *o, const char *name)
 {
 	for (size_t i = 0; i < o->endpoint->n_headers; i++)
@@ -35,13 +35,13 @@ static void add_default(const struct prepare_opts *o, struct buf *b, const char 
 		buf_printf(b, "%s: %s\r\n", name, value);
 }
 
-/* Ours takes its place where requests have one. */
+/* Whether our own request id replaces this header. */
 static bool is_id(const struct prepare_opts *o, const char *name)
 {
 	return !o->is_without_ids && str_eq_nocase(str_of(name), STR("x-request-id"));
 }
 
-/* Headers that the API asks for; --header wins. */
+/* Adds the headers that the API requires, unless --header sets them. */
 static void add_api_headers(const struct prepare_opts *o, struct buf *b)
 {
 	for (size_t i = 0; i < o->endpoint->n_headers; i++) {
@@ -145,7 +145,7 @@ void prepare_session_id(const struct plan *plan, uint32_t i, const struct worklo
 		buf_printf(out, "-%u", session / (uint32_t)s->n_sessions);
 }
 
-/* Headers by which a router keeps a session together. */
+/* Adds the headers by which a router keeps a session on one server. */
 static void add_session_headers(const struct prepare_opts *o, const struct plan *plan, uint32_t i,
 				const struct workload *w, struct buf *out)
 {
@@ -197,7 +197,7 @@ static struct str own_value(const struct own_headers *h, struct str name)
 	return (struct str){ 0 };
 }
 
-/* The head that all requests to a URL share, without the lines that this one has itself. */
+/* Adds the head that all requests to a URL share, without the lines that this one sets itself. */
 static int add_head(const struct prepare_opts *o, struct str head, const struct own_headers *h,
 		    struct buf *out, struct err *e)
 {
@@ -232,7 +232,7 @@ static void add_own(const struct own_headers *h, struct buf *out)
 	}
 }
 
-/* The lines before the body's own. */
+/* Writes the lines before the body's own. */
 static int write_lines(const struct prepare_opts *o, const struct str *head,
 		       const struct plan_entry *entry, const struct own_headers *own,
 		       struct buf *out, struct err *e)
@@ -439,7 +439,7 @@ static int lookahead_take(void *self, uint32_t entry, struct buf *request, struc
 		rc = -1;
 	}
 	pthread_mutex_unlock(&l->lock);
-	/* Ours until it is published as free: nobody else takes this entry. */
+	/* Still ours until published as free: no other thread takes this entry. */
 	buf_add_str(request, buf_str(&s->request));
 	publish(l, s, entry, SLOT_FREE);
 	return rc;
@@ -485,7 +485,7 @@ static void make_on_demand(const struct prepare_opts *o, const struct str *head,
 	out->ended = note_ended;
 }
 
-/* Whether a request can only be made when what it waits for has ended. */
+/* Whether a request can only be made after the requests that it depends on have ended. */
 static bool needs_answers(const struct prepare_opts *o, const struct plan_entry *entry)
 {
 	return entry->history != PLAN_NONE || (o->token_header && plan_before(entry) != PLAN_NONE);

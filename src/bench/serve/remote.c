@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* remote.c - what is asked of a server outside the measurement; see remote.h. */
+/* remote.c - requests to a server outside the measurement; see remote.h. */
 #include "bench/serve/remote.h"
 
 #include <string.h>
@@ -257,7 +257,7 @@ static void detokenized(void *self, size_t i, const struct fetch_reply *reply)
 	buf_release(&text);
 }
 
-/* How many tokens the server sees in the first prompt; -1 when it does not say. */
+/* The number of tokens that the server counts in the first prompt; -1 when it does not say. */
 static int64_t ask_first(struct align *a, const struct remote_target *tokenize, struct err *why)
 {
 	struct str body = tokenize_body(a, 0);
@@ -366,7 +366,7 @@ static long status_of(const struct remote *r, const char *path, const struct str
 
 /* ---- no answer ---- */
 
-/* Whether the same host and port answer when spoken to by the other scheme, which url gets. */
+/* Whether the same host and port answer with the other scheme; url is set to that. */
 static bool is_other_scheme(const struct remote *r, struct buf *url)
 {
 	bool is_tls = strncmp(r->base_url, "https:", 6) == 0;
@@ -381,7 +381,7 @@ static bool is_other_scheme(const struct remote *r, struct buf *url)
 	return status_of(&other, "/v1/models", NULL, OTHER_SCHEME_TIMEOUT_MS) != 0;
 }
 
-/* Without a user name and a password, which messages must not show. */
+/* The URL without user name and password, which messages must not show. */
 static const char *host_of(const char *url)
 {
 	const char *at = strrchr(url, '@'), *host = strstr(url, "://");
@@ -470,7 +470,7 @@ static bool is_key_status(long status)
 	return status == 401 || status == 403;
 }
 
-/* Only the list of models may need a key: the path of the requests is asked as well. */
+/* A key may be required only for the list of models: the path of the requests is asked as well. */
 static int check_key(const struct contact *c, long status, struct err *e)
 {
 	struct buf text = { 0 };
@@ -484,7 +484,7 @@ static int check_key(const struct contact *c, long status, struct err *e)
 	return rc;
 }
 
-/* The base URL ends with what the path begins with: "http://host/v1" and "/v1/completions". */
+/* Detects a base URL that ends with the path's beginning: "http://host/v1", "/v1/completions". */
 static int check_path(const struct contact *c, struct err *e)
 {
 	const char *base = c->remote.base_url, *slash = strchr(c->path + 1, '/');
@@ -526,8 +526,8 @@ static long tokenize(const struct remote *r, struct str model)
 }
 
 /*
- * Many servers take any name, or more than they list: adapters, aliases. /tokenize, which reads
- * no prompt into a cache, decides: it knows a listed model and does not know ours.
+ * Many servers accept any name, or more than they list: adapters, aliases. /tokenize, which puts no
+ * prompt into a cache, decides: it accepts a listed model and not ours.
  */
 static int check_model(const struct contact *c, struct str body, struct err *e)
 {
@@ -593,7 +593,7 @@ int contact_check(const struct contact *c, struct err *e)
 
 /* ---- requests that were refused ---- */
 
-/* The sentence in an error's body: {"error": {"message"}}, {"message"}, {"detail"}, or the body. */
+/* The message in an error's body: {"error": {"message"}}, {"message"}, {"detail"}, or the body. */
 static void add_words(struct str body, struct buf *out)
 {
 	static const char *const names[] = { "message", "detail", "error" };

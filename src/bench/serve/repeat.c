@@ -9,7 +9,7 @@
 #include "core/json/write.h"
 #include "core/stats/stats.h"
 
-/* One number of a run, by the name it has in the result. */
+/* One number of a run, with its name in the result. */
 struct value { const char *name; double v; };
 struct values { struct value *v; size_t n; struct arena arena; };
 
@@ -43,7 +43,7 @@ struct repeat_run *repeat_median(const struct repeat *r)
 	for (unsigned i = 0; i < r->n; i++) {
 		unsigned below = 0;
 
-		/* Equal ones stand in the order they were made in. */
+		/* Equal ones keep their order. */
 		for (unsigned k = 0; k < r->n; k++)
 			below += rank_of(r->run[k]) < rank_of(r->run[i]) ||
 				 (k < i && rank_of(r->run[k]) <= rank_of(r->run[i]));

@@ -62,9 +62,10 @@ static void count_row(const struct record *r, struct request_row *row, const str
 }
 
 /*
- * What a server without usage was sent. The workload states a turn's prompt with its history, whose
- * answers have the lengths that were asked for: the difference to the turn before holds that
- * answer, which may have come out shorter. An answer without an asked length is not in it.
+ * Estimates prompt tokens for a server without usage. The workload's prompt length of a turn
+ * includes its history with answers of the requested lengths; the difference to the previous turn
+ * includes that answer, which may have been shorter. Answers without a requested length are not
+ * included.
  */
 static void add_history(const struct record *r, struct request_row *row)
 {
@@ -104,10 +105,10 @@ void count_missing(struct record *r, const struct tokenizer *t, bool is_all_text
 
 /* ---- constraints ---- */
 
-/* The constraint that was compiled last: most runs have one for all requests. */
+/* The latest compiled constraint: most runs have one for all requests. */
 struct last_constraint {
 	struct str text;            /* borrowed: the sample's */
-	struct constraint *compiled; /* NULL: it is no constraint of ours */
+	struct constraint *compiled; /* NULL: not a constraint that we can check */
 };
 
 bool correct_is_asked(const struct workload *w)
@@ -128,7 +129,7 @@ static const struct constraint *compile(struct last_constraint *last, struct str
 	return last->compiled;
 }
 
-/* The members that tell a server, whichever form was chosen. */
+/* The body member that holds the constraint, whichever form was chosen. */
 static const char *key_among(struct str overrides)
 {
 	static const char *const keys[] = { "structured_outputs", "guided_json", "guided_regex",
@@ -144,7 +145,7 @@ static const char *key_among(struct str overrides)
 	return NULL;
 }
 
-/* The member that tells the server of constraints ("structured_outputs"); NULL: none does. */
+/* The body member for constraints that the server knows ("structured_outputs"); NULL: none. */
 static const char *constraint_key(const struct workload *w)
 {
 	const char *key = NULL;
@@ -155,7 +156,7 @@ static const char *constraint_key(const struct workload *w)
 	return key;
 }
 
-/* Whether more of it could have become a JSON value: free text cannot. */
+/* Whether a truncated answer could have become a JSON value; free text cannot. */
 static bool begins_json(struct str answer)
 {
 	static const struct str words[] = { STR("true"), STR("false"), STR("null") };
@@ -316,7 +317,7 @@ static struct metrics_opts metrics_opts(const struct serve_opts *o, const struct
 	return m;
 }
 
-/* Why segments have no stamps although they were asked for; NULL: they have. */
+/* Why segments have no stamps although asked for; NULL: they have. */
 static const char *no_tap(const struct load_stats *l)
 {
 	if (l->no_tap.code != ERR_NONE)
@@ -377,7 +378,7 @@ static void ramp_events(const struct serve_opts *o, const struct point *p, struc
 	}
 }
 
-/* What it was where any answer came; NULL before. */
+/* The HTTP version, if any answer came; else NULL. */
 static const char *http_version(const struct point *p)
 {
 	uint64_t answers = 0;
@@ -389,7 +390,8 @@ static const char *http_version(const struct point *p)
 	return p->load.net.http2 < answers ? "1.1 and 2" : "2";
 }
 
-#define USED_UP_SHARE 0.98 /* of the time: a last request after it is no want of requests */
+#define USED_UP_SHARE 0.98 /* share of the time; a request that ends the list only near the end
+			    * does not count as running out */
 
 static double known(double v)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * score.h - from a measured point to a report: what the report layer has to
- * be told, gathered from options, point and driver.
+ * score.h - from a measured point to a report: gathers what the report layer needs from options,
+ * point and driver.
  */
 #pragma once
 #include "bench/serve/point.h"
@@ -17,9 +17,9 @@ struct scored {
 	struct arena arena;
 };
 
-/* point must outlive out. Also sets point->meta, what a stored record carries. */
+/* point must outlive out. Also sets point->meta, which a stored record carries. */
 void score_point(const struct serve_opts *o, const struct serve_derived *d, struct point *point,
 		 struct scored *out);
-/* Only point->meta, from what is known before load runs: for a record file begun early. */
+/* Sets only point->meta, from what is known before load runs: for a record file begun early. */
 void score_meta(const struct serve_opts *o, const struct serve_derived *d, struct point *point);
 void scored_release(struct scored *s);

@@ -35,7 +35,7 @@ int stage_find_model(struct stage *s, struct err *e)
 	return 0;
 }
 
-/* The server's own tokenizer, when no file of the model's is to be had. */
+/* Uses the server's own tokenizer when the model has no local tokenizer file. */
 static int borrow_tokenizer(struct stage *s, const struct err *why)
 {
 	struct point *p = s->point;
@@ -66,7 +66,7 @@ static void warn_of_cache(void *self, const char *text)
 	stage_warn(self, "%s", text);
 }
 
-/* Modes that give the same ids as hf, but not all else that their names promise. */
+/* Warns of modes that give the same ids as hf but not everything their names promise. */
 static void warn_of_mode(const struct stage *s)
 {
 	const char *mode = s->opts->tokenizer_mode;
@@ -148,7 +148,7 @@ static int find_chat_template(void *self, struct arena *a, struct chat_wrap *out
 	return 0;
 }
 
-/* Whether it is a vLLM that knows guided_*, and no structured_outputs yet. */
+/* Whether the server is a vLLM that knows guided_* and not yet structured_outputs. */
 static bool is_guided_server(const struct stage *s, const struct dataset *d)
 {
 	struct fetch_reply reply;
@@ -272,7 +272,7 @@ bool point_is_self_timed(const struct serve_opts *o, const struct point *p)
 	       (o->self_timed == OPT_TRI_UNSET && p->workload.is_self_timed);
 }
 
-/* What arrives: conversations, or samples that stand alone. */
+/* Number of arrivals: conversations, or samples if there are none. */
 static size_t n_arriving(const struct workload *w)
 {
 	return w->sessions ? w->sessions->n_sessions : w->n;
@@ -291,7 +291,7 @@ static int read_times(const struct workload *w, double *out, struct err *e)
 	return 0;
 }
 
-/* Requests that a cap lets through in the time when each takes 10 ms: more than any server does. */
+/* Requests that a cap admits in the time if each takes 10 ms: more than any server answers. */
 static double count_by_cap(const struct stage *s)
 {
 	const struct load_opts *load = &s->derived->load;
@@ -301,13 +301,13 @@ static double count_by_cap(const struct stage *s)
 	return n < OPEN_ENDED_REQUESTS_MAX ? n : OPEN_ENDED_REQUESTS_MAX;
 }
 
-/* Requests that one arrival stands for, on average. */
+/* Mean number of requests per arrival. */
 static double turns_per_arrival(const struct workload *w)
 {
 	return (double)w->n / (double)n_arriving(w);
 }
 
-/* How many conversations users of a given rate begin in that time, and those under way. */
+/* Conversations that begin at the users' rate in that time, plus those in progress. */
 static double count_by_users(const struct stage *s)
 {
 	const struct serve_opts *o = s->opts;
@@ -342,7 +342,7 @@ static int count_arrivals(const struct stage *s, const struct plan_opts *opts, u
 	return 0;
 }
 
-/* Which server each entry goes to; the least loaded one is found at admission. */
+/* Assigns a server to each entry; the least loaded one is found at admission. */
 static void assign_urls(const struct stage *s, struct plan *plan)
 {
 	struct pcg64 g = rng_fork((uint64_t)s->opts->seed, "balance");
@@ -369,7 +369,7 @@ static void mark_cancelled(const struct stage *s, struct plan *plan)
 			plan->entry[i].flags |= PLAN_GIVES_UP;
 }
 
-/* Options about conversations, of a dataset that has none. */
+/* Refuses options about conversations for a dataset that has none. */
 static int check_without_sessions(const struct stage *s, struct err *e)
 {
 	const struct serve_opts *o = s->opts;
@@ -386,8 +386,8 @@ static int check_without_sessions(const struct stage *s, struct err *e)
 }
 
 /*
- * Gaps of one kind by a law: a draw for each turn of the plan, from a generator of their own, so
- * that they change nothing else.
+ * Draws the gaps of one kind from a distribution, one per turn, with a separate generator so that
+ * no other draws change.
  */
 static int set_gaps(const struct stage *s, const char *option, const char *law, bool is_tool,
 		    struct plan *plan, struct err *e)
@@ -411,7 +411,7 @@ static int set_gaps(const struct stage *s, const char *option, const char *law, 
 	return 0;
 }
 
-/* Whether any turn holds the server's answers, and not all that it sends by itself. */
+/* Whether any turn needs answers of the server in its messages. */
 static bool has_history(const struct sessions *s)
 {
 	for (size_t i = 0; i < s->n_turns; i++)
@@ -420,7 +420,7 @@ static bool has_history(const struct sessions *s)
 	return false;
 }
 
-/* Arrivals become conversations. */
+/* Turns arrivals into conversations. */
 static int add_turns(const struct stage *s, struct plan *plan, struct err *e)
 {
 	const struct serve_opts *o = s->opts;

@@ -61,7 +61,7 @@ bool stage_may_ask_server(const struct stage *s)
 	return !s->early && !s->opts->dry_run && !s->hooks->transport;
 }
 
-/* With --duration time is what passes: as many as there will be at this pace. */
+/* The total of a progress bar; with --duration it is estimated from the current pace. */
 static uint64_t total_of(const struct stage *s, const struct load_totals *load)
 {
 	int64_t elapsed = s->began_ns ? clock_mono_ns() - s->began_ns : 0;
@@ -119,7 +119,7 @@ struct load_opts stage_load_opts(struct stage *s, enum request_phase phase)
 			o.net.warm_connections = s->derived->warm_connections;
 		return o;
 	}
-	/* What is sent apart from the measurement has no limits of its own. */
+	/* What is sent apart from the measurement has none of its limits. */
 	o.threads = 1;
 	o.tap = LOAD_TAP_OFF;
 	o.max_sessions = o.retries = o.failures_max = 0;
@@ -270,8 +270,8 @@ int stage_render_stand_in(void *stage, struct str messages, struct str tools, st
 }
 
 /*
- * Texts have other lengths in tokens of the stand-in, and what is too long or too short for
- * it need not be. Sets without a file are of the lengths that were asked for.
+ * Lengths in tokens differ with the substitute tokenizer, so texts that are too long or short for
+ * it may be right. Sets without a file have the requested lengths.
  */
 bool stage_may_pass(const struct stage *s, const struct dataset *d, bool is_building,
 		    const struct err *e)
@@ -309,7 +309,7 @@ int stage_check_record(const struct stage *s, struct err *e)
 	return rc;
 }
 
-/* A salt is part of the prompts by now, and what the server counts are prompts without. */
+/* Prompts already include a salt, and the server's counts are of prompts without one. */
 bool stage_is_whole(const struct stage *s)
 {
 	return s->early->waits.code == ERR_NONE && s->point->salt == SALT_NONE;

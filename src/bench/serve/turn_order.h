@@ -31,7 +31,7 @@ enum turn_sampling { TURN_ROUND_ROBIN, TURN_RANDOM };
 struct turn_order_opts {
 	uint32_t clients;           /* at least 1 */
 	uint32_t active_max;        /* of all clients together; at least one each */
-	uint32_t requests_max;      /* likewise; 0: no limit */
+	uint32_t requests_max;      /* of all clients together; at least one each; 0: no limit */
 	uint32_t messages_max;      /* of a conversation, --max-turns; 0: no limit */
 	uint32_t retries_max;
 	uint32_t seed;
@@ -40,7 +40,7 @@ struct turn_order_opts {
 	bool skips_first;           /* turn 0 has been answered before: the warm-up sent it */
 	bool stops_early;           /* the first client that is done ends all */
 	/*
-	 * As upstream: active conversations are left when the queue is empty, an attempt that
+	 * As upstream: active conversations are abandoned when the queue is empty, an attempt that
 	 * raised ends its client, and remainders of active_max and requests_max are lost.
 	 */
 	bool abandons;
@@ -59,7 +59,7 @@ struct turn_next {
 	double pause_s;        /* before it is sent */
 };
 
-/* What became of the conversations. */
+/* What happened to the conversations. */
 enum turn_fate {
 	TURN_QUEUED,     /* no client took it */
 	TURN_SKIPPED,    /* the warm-up sent all it has */
@@ -78,9 +78,9 @@ struct turn_order *turn_order_new(const struct turn_order_opts *o, const uint32_
 				  size_t n, const uint32_t *queue, size_t n_queue);
 void turn_order_free(struct turn_order *t);
 
-/* What the client sends next; false: it is done. Not while its request is in flight. */
+/* The client's next request; false: it is done. Not while its request is in flight. */
 bool turn_order_next(struct turn_order *t, uint32_t client, struct turn_next *out);
-/* The request that next() named has ended. */
+/* The request that turn_order_next() returned has ended. */
 void turn_order_ended(struct turn_order *t, uint32_t client, enum turn_end how);
 
 enum turn_fate turn_order_fate(const struct turn_order *t, uint32_t conversation);

@@ -2,8 +2,8 @@
 /*
  * capacity.c - see capacity.h.
  *
- * An engine may say its size once for every worker (vLLM 0.8 to 0.10 did): the smallest
- * counts. Engines are told apart by the name of the process that log lines begin with.
+ * An engine may print its size once per worker (vLLM 0.8 to 0.10 did): the smallest counts. Engines
+ * are distinguished by the process name at the beginning of log lines.
  */
 #include "bench/server/capacity.h"
 
@@ -16,7 +16,7 @@
 #define TOLD_MAX 1e15   /* larger numbers of a server's are no sizes */
 #define BLOCK_TOKENS 16 /* where a log tells blocks alone: what vLLM had then */
 
-/* What one engine says; NAN: nothing. */
+/* What one engine printed; NAN: nothing. */
 struct engine {
 	struct str name; /* "EngineCore_DP0 pid=17"; empty where lines name no process */
 	double tokens, blocks, concurrency, length;
@@ -62,7 +62,7 @@ static double number_of(struct str text)
 	return str_to_f64((struct str){ digits, n }, &v) && v < TOLD_MAX ? v : NAN;
 }
 
-/* Keeps the number behind the mark; false when there is none. */
+/* Keeps the number that follows the mark; false when there is none. */
 static bool take(struct str line, const char *mark, double *kept)
 {
 	struct str rest = str_after(line, mark);
@@ -120,7 +120,7 @@ static void read_line(struct str line, struct engines *all)
 		engine->length = context;
 }
 
-/* Blocks of as many tokens as the concurrency says, which is rounded. */
+/* The block size follows from the concurrency, which is rounded. */
 static double tokens_of(const struct engine *e)
 {
 	double block = BLOCK_TOKENS;

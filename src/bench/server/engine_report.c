@@ -44,7 +44,7 @@ static struct str unquoted(struct str s)
 	return is_quoted ? (struct str){ s.p + 1, s.n - 2 } : s;
 }
 
-/* A word: neither an object's description nor a piece of a sentence. */
+/* True for a single word: neither an object's description nor part of a sentence. */
 static bool is_plain(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++)
@@ -139,7 +139,7 @@ static void keep_items(struct engine_report *r, struct str items, char between)
 	}
 }
 
-/* The configuration that the engine has come to; one line for each engine, the first counts. */
+/* Reads the engine's final configuration; one line for each engine, the first counts. */
 static void read_config(struct engine_report *r, struct str line)
 {
 	struct str rest = str_after(line, " LLM engine (v");
@@ -148,7 +148,7 @@ static void read_config(struct engine_report *r, struct str line)
 		keep_items(r, str_after(rest, " with config: "), '=');
 }
 
-/* Words that name a value on either side of it. */
+/* Looks for words with a value on either side. */
 static void read_line(struct engine_report *r, struct str line)
 {
 	static const struct { const char *before, *behind, *name; } facts[] = {
@@ -185,7 +185,7 @@ void engine_report_log(struct engine_report *r, struct str log)
 {
 	struct str again = log;
 
-	/* What was asked comes first in the log, and what it has come to counts. */
+	/* Requested values come first in the log; the final ones count. */
 	while (log.n)
 		read_config(r, str_cut(&log, '\n'));
 	while (again.n)
@@ -274,7 +274,7 @@ void engine_report_write(const struct engine_report *r, struct json_writer *w)
 
 /* ---- phases of a start ---- */
 
-/* A line's words before and behind a number of seconds; what is between may differ. */
+/* Words before and after a number of seconds in a line; what is between may differ. */
 static const struct pattern {
 	const char *name, *begin, *before, *unit; /* before: directly in front of the number */
 } patterns[] = {

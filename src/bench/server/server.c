@@ -116,7 +116,7 @@ static void server_warn(const struct server_hooks *h, const char *text)
 		h->warn(h->self, text);
 }
 
-/* Requests to it go past proxies when it is on this machine. */
+/* Requests to a server on this machine bypass proxies. */
 static struct fetch_opts fetch_opts_of(const struct server *s, int64_t timeout_ms)
 {
 	const char *host = s->where.host;
@@ -280,14 +280,14 @@ static bool is_ready(const struct server *s)
 	return ask(s, "/health", false, HEALTH_TIMEOUT_MS, NULL) == 200;
 }
 
-/* An address that is not this machine's has no socket to be seen here: then its word is taken. */
+/* The socket of another machine's address cannot be seen here: then the answer is accepted. */
 static bool is_answer_ours(const struct server *s, pid_t *holder)
 {
 	return port_look((uint16_t)s->where.port, s->where.uds, keeper_root(s->keeper), holder) !=
 	       PORT_FOREIGN || s->where.is_elsewhere;
 }
 
-/* Whoever reads of a deadline wants to know whether the right door was knocked at. */
+/* With a missed deadline, show which address was asked. */
 static int say_late(const struct server *s, struct err *e)
 {
 	const char *where = s->where.uds[0] ? s->where.uds : s->where.url;
@@ -442,7 +442,7 @@ int server_stop(struct server *s, const atomic_bool *hurry, struct err *e)
 	rc = keeper_stop(s->keeper, hurry, e);
 	if (rc < 0)
 		err_wrap(e, "of the server %s", s->opts.argv[0]);
-	/* Somebody else's socket is not waited for: the next start names it. */
+	/* A socket of another process is not waited for: the next start names it. */
 	while (rc == 0 && clock_mono_ns() < until_ns &&
 	       port_look((uint16_t)s->where.port, s->where.uds, 0, &holder) != PORT_FREE && !holder)
 		poll(NULL, 0, PORT_PAUSE_MS);
@@ -472,7 +472,7 @@ static void say_where(const struct server *s)
 	buf_release(&text);
 }
 
-/* Releases before an endpoint was there answer 404 to it; to all of them only without dev mode. */
+/* Older releases answer 404 to a missing endpoint; to all of them only without dev mode. */
 static int reset_vllm(const struct server *s, struct err *e)
 {
 	static const char *const paths[] = {

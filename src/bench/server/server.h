@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * server.h - a server under test whose life we own (sweep spec 7.3).
+ * server.h - a server under test that we start and stop (sweep spec 7.3).
  *
- * server_start() returns when *our* process answers /health with 200, or says why it will not:
- * the category of the failure, upstream's sentence, and the end of the log. server_stop()
- * returns when nothing of it is left. In between, server_is_alive() is cheap enough to be asked
- * often, from any thread. If we are killed, its tree ends by itself (proc/keeper.h).
+ * server_start() returns when *our* process answers /health with 200, or says why it will not: the
+ * category of the failure, upstream's sentence, and the end of the log. server_stop() returns when
+ * nothing of it is left. In between, server_is_alive() is cheap enough to be called often, from any
+ * thread. If we are killed, its tree ends by itself (proc/keeper.h).
  *
- * What kind of server it is and where it listens is read from its words, wherever they are:
+ * The kind of server and its address are read from the words of its command, wherever they are:
  * `env X=1 vllm serve`, `python -m vllm.entrypoints.openai.api_server`, `--port=8001`, `--uds
  * PATH`. The last of several --port is used, as in servers. 0.0.0.0 is reached at 127.0.0.1.
  *
- * An answer counts only when the listening socket belongs to the server's own tree (proc/tree.h):
- * a server that was left running on the port is named instead of being measured. Commands that
- * have the work done elsewhere (docker, podman, ...) are believed when the port was free before.
+ * An answer counts only when the listening socket belongs to the server's own tree (proc/tree.h): a
+ * server that was left running on the port is named instead of being measured. Commands that run
+ * the server elsewhere (docker, podman, ...) are trusted when the port was free before.
  *
- * Ready is what /health says unless the options name another sign: a listening port, a line of the
- * log, the start alone. Where it listens may be said, too, for programs whose words hide it.
+ * /health shows readiness, unless the options name another sign: a listening port, a line of the
+ * log, the start alone. They may also name the address, for commands that do not show it.
  *
  * Its output goes to a log file. VLLM_SERVER_DEV_MODE=1 is added to its environment, without which
  * vLLM has no way to reset its caches. No globals: several may run at once.
@@ -42,7 +42,7 @@ enum server_kind {
 enum server_fault {
 	SERVER_FAULT_NONE,
 	SERVER_FAULT_NOT_FOUND, /* there is no such command, or it cannot be executed */
-	SERVER_FAULT_PORT,      /* somebody else listens where it should */
+	SERVER_FAULT_PORT,      /* another process listens on its port */
 	SERVER_FAULT_MEMORY,    /* of the GPU or of the host */
 	SERVER_FAULT_FLAG,      /* an argument it does not take */
 	SERVER_FAULT_MODEL,     /* a model that is not there */
@@ -53,18 +53,18 @@ enum server_fault {
 	SERVER_FAULT_CANCELLED,
 };
 
-/* The sign that it is ready. */
+/* The sign of readiness. */
 enum server_ready {
 	SERVER_READY_HEALTH, SERVER_READY_PORT, SERVER_READY_LOG, SERVER_READY_STARTED,
 };
 
-/* Whether servers of that kind can be asked to empty their caches. */
+/* Whether servers of that kind can empty their caches on request. */
 bool server_kind_resets(enum server_kind kind);
 
 /* "port taken", "out of memory", ...: for messages and result files. */
 const char *server_fault_name(enum server_fault fault);
 
-/* Where a server listens and what it is, by its words. */
+/* A server's address and kind, read from its command. */
 struct server_address {
 	enum server_kind kind;
 	bool is_elsewhere;   /* a command of containers: its sockets are not in its tree */
@@ -75,7 +75,9 @@ struct server_address {
 };
 /* -1 with e (ERR_USAGE) when --port is no port or --host does not fit. */
 int server_address(char *const *argv, struct server_address *a, struct err *e);
-/* Another place than its words say; port 0: the port stays. ERR_USAGE: the name is too long. */
+/*
+ * Replaces the address from the command; port 0: the port stays. ERR_USAGE: the name is too long.
+ */
 int server_at(struct server_address *a, const char *host, unsigned port, struct err *e);
 
 /* The category of an end, by exit_reason_sign. */
@@ -94,7 +96,8 @@ struct server_opts {
 	enum server_ready ready;   /* zero: /health answers 200 */
 	const char *ready_log;     /* SERVER_READY_LOG: a line of its log that holds this */
 	const char *host;          /* NULL: as its words say */
-	unsigned port;             /* 0: likewise; its words are not judged otherwise */
+	unsigned port;             /* 0: the port in its command; otherwise the command is not
+				    * read for one */
 	char *const *when_orphaned; /* keeper.h: run when we are gone; ends NULL; may be NULL */
 };
 
@@ -107,7 +110,7 @@ struct server_hooks {
 	void (*waiting)(void *self, double seconds); /* often, until it is ready */
 };
 
-/* Why a server is not (or no more) there. */
+/* Why a server is not there, or not any more. */
 struct server_failure {
 	enum server_fault fault;
 	bool has_code;
@@ -119,10 +122,10 @@ struct server_failure {
 struct server;
 
 /*
- * 0 with *out, or -1: *why (may be NULL) says it for programs, e in one sentence, and hooks->warn
- * has been given the log's last lines. Nothing of the server is left then.
- * Before, it ends what earlier runs left when they were killed (proc/roster.h).
- * ERR_CANCELLED when hooks->cancel was set.
+ * 0 with *out, or -1: *why (may be NULL) has the reason for programs, e has it in one sentence, and
+ * hooks->warn has been given the log's last lines. Nothing of the server is left then. Before
+ * starting, it ends what earlier runs left when they were killed (proc/roster.h). ERR_CANCELLED
+ * when hooks->cancel was set.
  */
 int server_start(const struct server_opts *o, const struct server_hooks *hooks,
 		 struct server **out, struct server_failure *why, struct err *e);
@@ -132,7 +135,7 @@ const char *server_url(const struct server *s);      /* "http://localhost:8000" 
 double server_startup_s(const struct server *s);     /* from its start to the first good answer */
 pid_t server_root(const struct server *s);           /* its whole tree descends from this process */
 
-/* Whether its process has not ended. Cheap (one poll), from any thread. */
+/* Whether its process is still running. Cheap (one poll), from any thread. */
 bool server_is_alive(struct server *s);
 /*
  * How it ended, once it is not alive: fills *why and e with one sentence ("Server process crashed
@@ -141,8 +144,8 @@ bool server_is_alive(struct server *s);
 int server_check(struct server *s, struct server_failure *why, struct err *e);
 
 /*
- * Empties its caches between runs, as its kind wants it; hooks->line gets upstream's `Resetting
- * caches at URL`. -1: a server whose caches nobody knows how to empty, or one that refused.
+ * Empties its caches between runs, in the way of its kind; hooks->line gets upstream's `Resetting
+ * caches at URL`. -1: no known way to empty this server's caches, or it refused.
  */
 int server_reset_caches(struct server *s, struct err *e);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * server_address.c - which server a command starts and where it will listen, by its words.
+ * server_address.c - which kind of server a command starts and where it will listen.
  *
- * Upstream looks at the end of the first word and at the first --host and --port written apart
- * (sweep spec 7.3); what it recognises is recognised here in the same way.
+ * Upstream looks at the end of the first word and at the first --host and --port written as
+ * separate words (sweep spec 7.3); what it recognizes is recognized here in the same way.
  */
 #include "bench/server/server.h"
 
@@ -15,7 +15,7 @@
 struct server_program {
 	const char *name;        /* the program's, or the Python module's up to a dot */
 	enum server_kind kind;
-	unsigned port;           /* where it listens when it is not told */
+	unsigned port;           /* its default port */
 };
 
 static const struct server_program kinds[] = {
@@ -30,7 +30,7 @@ static const struct server_program kinds[] = {
 static const struct server_program sim_kind = { "profllm", SERVER_SIM, 8000 };
 static const struct server_program other_kind = { "", SERVER_OTHER, 8000 };
 
-/* Programs whose words hold the real command. */
+/* Programs whose arguments hold the real command. */
 static const char *const wrappers[] = {
 	"env", "python", "python3", "uv", "uvx", "nohup", "nice", "ionice", "numactl", "taskset",
 	"stdbuf", "time", "timeout", "setsid", "exec", "sudo", "sh", "bash", "nsys", "ncu", "conda",
@@ -38,7 +38,7 @@ static const char *const wrappers[] = {
 	"singularity", "chrt", "strace", "perf", "valgrind", "xvfb-run", "proxychains",
 };
 static const char *const shells[] = { "sh", "bash", "dash", "zsh" };
-/* Those whose program runs where its sockets are not its own. */
+/* Programs that run the server where its sockets are not this machine's. */
 static const char *const elsewhere[] = { "docker", "podman", "nerdctl", "kubectl", "ssh", "srun" };
 
 static struct str last_part(struct str word)
@@ -112,8 +112,8 @@ static const struct server_program *kind_of(char *const *argv)
 }
 
 /*
- * The value of --NAME=value or of --NAME value, by the last of them; NULL: it is not given. at, if
- * not NULL, receives its place among the words.
+ * The value of the last --NAME=value or --NAME value; NULL: not given. at, if not NULL, receives
+ * its index among the words.
  */
 static const char *value_of(char *const *argv, const char *name, size_t *at)
 {
@@ -156,7 +156,7 @@ static struct str port_text(char *const *argv, bool is_elsewhere)
 	return part;
 }
 
-/* Every address of the machine is asked at its own. */
+/* The address to connect to: loopback for a server that listens on all addresses. */
 static const char *host_to_ask(const char *host)
 {
 	if (strcmp(host, "0.0.0.0") == 0 || !host[0])
@@ -183,7 +183,7 @@ static bool split_script(char *const *argv, size_t at, struct arena *arena, char
 	return true;
 }
 
-/* The command with a shell's script as words of its own. */
+/* The command with a shell script split into words. */
 static char **spread(char *const *argv, struct arena *arena)
 {
 	size_t n = 0, more = 0;

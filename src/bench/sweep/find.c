@@ -12,7 +12,7 @@
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 
-/* More prompts than are needed on average, so that admission is what ends a level. */
+/* More prompts than needed on average, so that a level ends by time and not for lack of prompts. */
 #define SPARE_DEVIATIONS 4
 #define SPARE_PROMPTS 10
 #define SPARE_SHARE 1.3         /* of a closed loop, whose throughput is only expected */
@@ -109,7 +109,7 @@ void find_level_of(const struct slo *slo, const struct point *p, const struct me
 	view_take(&v, slo, warmup_s, sent_s, out);
 }
 
-/* The same while the level runs, from what may be read of its rows. */
+/* Judges a level while it runs, from the rows that may be read already. */
 static void look_at(const struct slo *slo, const struct run_sample *now, bool is_closed,
 		    double warmup_s, double sent_s, double at_s, struct level *out)
 {
@@ -160,7 +160,7 @@ struct run {
 	double sent_s;              /* when admission was closed; INFINITY: it was not */
 	bool is_closed_loop, is_cut, is_reported; /* is_reported: capacity_look said to stop */
 	atomic_bool close, abandon;
-	/* what came of it */
+	/* the result */
 	double per_s, running;      /* running: the most that the server said; NAN: nothing */
 	uint32_t attempted, failed, lost; /* lost: connections */
 	char *failure;
@@ -320,7 +320,7 @@ static void on_progress(void *self, enum point_stage stage, uint64_t done, uint6
 
 /* ---- the options of a run ---- */
 
-/* bench serve's options that say something else than a search. */
+/* Options of bench serve that contradict a search. */
 static const char *const refused[] = {
 	"duration", "num-runs", "sweep-max-concurrency", "sweep-request-rate", "multi-turn",
 	"max-sessions", "user-centric-rate", "ramp-up-strategy", "load-pattern", "self-timed",
@@ -407,7 +407,7 @@ static int run_one(struct run *r, const struct load *l, struct err *e)
 	r->running = NAN;
 	if (read_words(f->opts, &w, e) < 0 || give_run(f, &w, l, e) < 0)
 		goto done;
-	/* A server that is to start first is waited for only when the user says so. */
+	/* A starting server is waited for only when the user says so. */
 	hooks.is_server_up = f->runs || !opt_given(&serve_opt_set, &w.given,
 						   "ready-check-timeout-sec");
 	serve_opts_fill(&w.o, &w.arena);
@@ -447,7 +447,7 @@ static void run_release(struct run *r)
 
 /* ---- the steps ---- */
 
-/* One request at the server; -1 with the reason why there is no answer (to reach it). */
+/* Sends one request; -1 with the reason why there is no answer (to reach it). */
 static int ask_once(struct find *f, const struct find_hooks *hooks, bool is_any, struct err *e)
 {
 	struct run r = new_run(f, hooks);
@@ -487,13 +487,13 @@ static int unloaded(struct find *f, const struct find_hooks *hooks, struct err *
 	return rc;
 }
 
-/* Failures beyond it say that the server refuses what saturates it. */
+/* With more failures than this the server refuses what saturates it. */
 static double refused_share(const struct find *f)
 {
 	return fmax(REFUSED_SHARE, f->opts->failed_share);
 }
 
-/* What to send next so that the server is saturated and refuses nothing; false: this is it. */
+/* The next load to try so that the server is saturated and refuses nothing; false: found. */
 static bool next_saturation(const struct run *r, struct load *l, double last_per_s)
 {
 	double n = l->prompts;
@@ -564,7 +564,7 @@ static double prompts_for(const struct find *f, const struct capacity_step *s)
 	return ceil(SPARE_SHARE * n * s->hold_s + 2 * s->load + SPARE_PROMPTS);
 }
 
-/* A server that is gone ends the search; what its last level gave is forgotten. */
+/* A server that is gone ends the search; its last level's result is dropped. */
 static int check_alive(struct find *f, const struct find_hooks *hooks, const struct run *r,
 		       struct err *e)
 {

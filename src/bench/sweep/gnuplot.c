@@ -65,7 +65,7 @@ int gnuplot_draw(const char *script_path, struct err *e)
 
 int gnuplot_draw_text(struct str script, struct buf *out, struct err *e)
 {
-	/* Without the user's own settings: they may be for another terminal. */
+	/* Without the user's own settings, which may be for another terminal. */
 	static const char *const argv[] = { PROGRAM, "-d", NULL };
 	struct buf said = { 0 };
 	int rc = check(tool_run(argv, script, SECONDS, out, &said, e), &said, e);
@@ -76,7 +76,7 @@ int gnuplot_draw_text(struct str script, struct buf *out, struct err *e)
 
 /* ---- figures ---- */
 
-/* STEM.SUFFIX, the texts that must lie beside the picture. */
+/* Writes STEM.SUFFIX, one of the files next to the picture. */
 static int write_beside(const char *stem, const char *suffix, const struct buf *text, struct err *e)
 {
 	struct buf path = { 0 };

@@ -173,7 +173,7 @@ static int named(const struct json_value *file, struct arena *a, struct params *
 	return 0;
 }
 
-/* Names that stand several times, each shown once, in their order. */
+/* Refuses names that occur several times, listing each once, in order. */
 static int refuse_equal_names(const struct params *p, struct err *e)
 {
 	struct buf text = { 0 };
@@ -433,7 +433,7 @@ static struct str strip(struct str s, char c)
 	return s;
 }
 
-/* What upstream makes of a name, and control characters as %XX. */
+/* Applies upstream's changes to a name, and writes control characters as %XX. */
 static void sanitize(struct str name, struct buf *out)
 {
 	for (size_t i = 0; i < name.n; i++) {
@@ -450,7 +450,7 @@ static void sanitize(struct str name, struct buf *out)
 	}
 }
 
-/* A name a file system takes, with the hash of the whole one at its end. */
+/* A valid file name, ending with the hash of the full one. */
 static char *cut(struct str name, size_t bytes_max, struct arena *a)
 {
 	size_t n = bytes_max - HASH_DIGITS - 1;
@@ -471,7 +471,7 @@ char *params_file_name_ending(struct str name, const char *ending, struct arena 
 
 	shown = redact(name, &hidden);
 	sanitize(shown, &clean);
-	/* Two secrets are two files; which ones they are is nobody's business. */
+	/* Two different secrets give two files, without showing the secrets. */
 	if (shown.p != name.p) {
 		digest_hex(DIGEST_SHA256, name, hex);
 		buf_printf(&clean, "~%.*s", HASH_DIGITS, hex);

@@ -48,7 +48,7 @@ void params_name(const struct json_value *comb, struct buf *out);
 /* Whether the key is there in one of its spellings; json_get: exactly as spelled. */
 bool params_has(const struct json_value *comb, const char *key);
 
-/* Python's comb | other: other's values win, at comb's places; new keys come last. */
+/* Python's comb | other: other's values replace comb's in place; new keys come last. */
 const struct json_value *params_or(const struct json_value *comb, const struct json_value *other,
 				   struct arena *a);
 /* Only the keys that keeps says yes to. */
@@ -61,11 +61,10 @@ const struct json_value *params_with_text(const struct json_value *comb, const c
 					  const char *value, struct arena *a);
 
 /*
- * The command with the combination put on it; ended by NULL, in the arena. What the command
- * already says is replaced where it stands ("--key value" and "--key=value"), the rest is added
- * at the end. true and false become --key and --no-key (dotted: --a.b=true), an object its JSON
- * text, anything else Python's str(). A key that stands there as a bare flag gets its value
- * inserted and not written over the next option.
+ * The command with the combination applied; ended by NULL, in the arena. Options already present
+ * are replaced in place ("--key value" and "--key=value"), the rest is added at the end. true and
+ * false become --key and --no-key (dotted: --a.b=true), an object its JSON text, anything else
+ * Python's str(). A bare flag gets its value inserted; the option after it is not overwritten.
  */
 char **params_apply(const struct json_value *comb, char *const *argv, struct arena *a);
 
@@ -73,20 +72,20 @@ char **params_apply(const struct json_value *comb, char *const *argv, struct are
 bool params_equal(const struct json_value *x, const struct json_value *y);
 
 /*
- * The folder of a pair of combinations below the experiment's: "SERVE--NAME-BENCH--NAME", a part
- * left out whose combination is empty, then the extra parts (NULL: none; else ended by NULL),
- * joined by "-" and made a file name: "/" becomes "_", ".." becomes "__", quotes at the ends go (all as
- * upstream); control characters become %XX; what passes 255 bytes is cut and ends with "~" and
- * 16 hexadecimal digits of its SHA-256. "" when nothing is left.
- * first and second are the words: "SERVE-" and "BENCH-", or "STARTUP-".
+ * The folder of a pair of combinations below the experiment's: "SERVE--NAME-BENCH--NAME", without
+ * the part of an empty combination, then the extra parts (NULL: none; else ended by NULL), joined
+ * by "-" and made a file name: "/" becomes "_", ".." becomes "__", quotes at the ends are removed
+ * (all as upstream); control characters become %XX; names over 255 bytes are cut and end with "~"
+ * and 16 hexadecimal digits of their SHA-256. "" when nothing is left. first and second are the
+ * words: "SERVE-" and "BENCH-", or "STARTUP-".
  */
 struct params_side { const char *word; const struct json_value *comb; };
 char *params_folder(struct params_side first, struct params_side second, const char *const *extra,
 		    struct arena *a);
-/* As serve_multi once spelled it: SERVE-NAME-BENCH-NAME, both words always there. */
+/* serve_multi's former spelling: SERVE-NAME-BENCH-NAME, both words always there. */
 char *params_folder_single_dash(const struct json_value *serve, const struct json_value *bench,
 				struct arena *a);
-/* One name made a file name as above: for files like "SERVE-NAME-failure.json". */
+/* One name as a file name as above: for files like "SERVE-NAME-failure.json". */
 char *params_file_name(struct str name, struct arena *a);
-/* Likewise, with an ending that stays when the name is cut: ".log". */
+/* The same with an ending that stays when the name is cut: ".log". */
 char *params_file_name_ending(struct str name, const char *ending, struct arena *a);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * search.h - upstream's two searches for the largest load that keeps its limits, by asking for
- * one level after another. Pure: it gets the results of levels and never runs anything.
+ * search.h - upstream's two searches for the largest load within its limits, by asking for one
+ * level after another. Pure: it gets the results of levels and never runs anything.
  *
  * Levels are whole numbers from 1 to max; max means infinite load and is always measured first,
- * because its throughput says where to look. It is supposed that more load is worse: a level that
- * passes above one that fails is noticed (is_monotone) and otherwise believed.
+ * because its throughput says where to look. More load is assumed to be worse: a level that passes
+ * above one that fails is noted (is_monotone) and otherwise accepted.
  *
  *   bisect       upstream's first recipe: from the throughput at infinite load double until a
  *                level fails, then halve (sweep spec 7.6, v1)
@@ -13,7 +13,7 @@
  *
  * Both end when the bracket is one level wide, or no wider than tolerance times its upper end.
  *
- * Ours is decide/capacity.h, joined to servers by sweep/find.h.
+ * Our own search is decide/capacity.h, which sweep/find.h applies to servers.
  */
 #pragma once
 #include <stdbool.h>
@@ -32,13 +32,13 @@ struct search_opts {
 	double tolerance; /* relative; 0: exact */
 };
 
-/* What a level gave, over its runs. */
+/* A level's result, over its runs. */
 struct search_verdict {
 	bool passes;
 	bool is_by_failures; /* nothing but the share of failed requests is beyond its limit */
 	double margin;   /* the largest of its limits' (sla_margin of the means), of that share
 			    only where it is broken: it has no unit in common with the others */
-	double gap;      /* likewise (sla_gap) */
+	double gap;      /* the same of sla_gap */
 	double estimate; /* of the level that saturates: its throughput, or load in flight */
 	unsigned runs;
 };
@@ -84,8 +84,8 @@ struct search_outcome search_outcome(const struct search *s);
 struct search_verdict search_judge(const struct sla *sla, const double *value, unsigned runs);
 
 /*
- * Staying at the boundary: which level comes next when the limits are watched in
- * short windows, and what the capacity seems to be meanwhile. Pure.
+ * Following the boundary: which level comes next when the limits are checked in short windows, and
+ * what the capacity seems to be meanwhile. Pure.
  *
  * Stochastic approximation (Robbins and Monro 1951) with a constant step, so that it follows a
  * capacity that drifts: after each window the estimate moves by a share (HOVER_STEP) of its gap

@@ -41,9 +41,9 @@ struct slas { const struct sla *item; size_t n; };
 #define SLA_MAX_FAILED_PERCENT 1.0       /* unless the user says otherwise */
 
 /*
- * ERR_RUN with upstream's sentence for a wrong operator; ERR_USAGE for a file that is not a list of
- * objects, a value that is no number, an object without limits, or a key that is_checked and no
- * result of ours can have (schema/result.json), with the nearest known name.
+ * ERR_RUN with upstream's sentence for a wrong operator. ERR_USAGE for a file that is not a list of
+ * objects, a value that is not a number, an object without limits, or, if is_checked, a key that
+ * our results cannot have (schema/result.json), with the nearest known name.
  */
 int sla_read(const char *path, bool is_checked, struct arena *a, struct slas *out, struct err *e);
 int sla_parse(struct str text, bool is_checked, struct arena *a, struct slas *out, struct err *e);
@@ -59,10 +59,10 @@ struct sla_limit sla_failures(double percent_max);
 struct sla sla_with_failures(const struct sla *asked, double percent_max, struct arena *a);
 
 /*
- * Whether a run's numbers can be held against these limits. Not when it judged itself INVALID, as
- * far as the reason concerns a key that has a limit; but a run that failed more requests than the
- * limits allow has missed them, however few succeeded. why gets the reason's text, borrowed from
- * the record. Results without a verdict (of other clients) count.
+ * Whether a run's numbers can be judged by these limits. Not if the run is INVALID for a reason
+ * that concerns a key with a limit; but a run that failed more requests than the limits allow has
+ * missed them, however few succeeded. why gets the reason's text, borrowed from the record. Results
+ * without a verdict (of other clients) count.
  */
 bool sla_is_measured(const struct json_value *record, const struct sla *sla, struct str *why);
 
@@ -76,8 +76,8 @@ double sla_gap(const struct sla_limit *l, double actual);
 bool sla_holds(const struct sla_limit *l, double actual);
 
 /*
- * The limit's value in a run's record; ERR_RUN when the record has no such number. A result that
- * does not say how many requests failed has as many as it lacks of its num_prompts.
+ * The limit's value in a run's record; ERR_RUN when the record has no such number. A result without
+ * a number of failed requests has as many as it lacks of its num_prompts.
  */
 int sla_value(const struct sla_limit *l, const struct json_value *record, double *out,
 	      struct err *e);

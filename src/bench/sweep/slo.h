@@ -38,7 +38,7 @@ struct slo_request {
 	double age_s;             /* of one that goes on: since it was sent */
 	double ttft_s;            /* NAN: no token yet */
 	double e2el_s;            /* of one that has ended */
-	double tokens;            /* of its answer; likewise */
+	double tokens;            /* tokens of its answer; NAN: not known */
 	bool is_failed;
 };
 /*

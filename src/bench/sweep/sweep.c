@@ -225,10 +225,10 @@ bool sweep_is_linked(const struct sweep *s, const struct json_value *serve,
 
 /* ---- begin, end ---- */
 
-/* As base/file.c calls what it is about to put in another file's place. */
+/* The prefix that base/file.c gives to files before it renames them. */
 #define HALF_WRITTEN ".profllm-"
 
-/* Removes what a sitting that was killed had half written there. */
+/* Removes unfinished files of an earlier process that was killed. */
 static void remove_half_written(struct sweep *s, const char *folder)
 {
 	DIR *dir = opendir(folder);
@@ -318,7 +318,7 @@ void sweep_add(struct sweep *s, const struct sweep_records *level)
 		sweep_records_add(s, &s->records, level->v[i]);
 }
 
-/* Without what is ours, so that the columns are upstream's. */
+/* Drops our own keys, so that the columns are upstream's. */
 static bool is_upstreams(const void *self, struct str key)
 {
 	(void)self;
@@ -497,7 +497,7 @@ int sweep_enter(struct sweep *s, struct err *e)
 	fd = open(s->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return err_set(e, ERR_IO, "cannot open %s: %s", s->folder, strerror(errno));
-	/* A file system without locks is no reason not to measure. */
+	/* A file system without locks does not prevent measuring. */
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
 		close(fd);
 		return err_set(e, ERR_RUN, "another sweep is using %s; wait for it to end, or use "
@@ -509,7 +509,7 @@ int sweep_enter(struct sweep *s, struct err *e)
 
 /* ---- files ---- */
 
-/* A benchmark that was cut short says so in what it saved. */
+/* A benchmark that was interrupted says so in its result. */
 static bool is_cut_short(const struct json_value *result)
 {
 	return json_bool(json_get(json_get(result, "profllm"), "interrupted"), false);
@@ -559,7 +559,7 @@ struct level_runs {
 	unsigned runs;
 };
 
-/* A run: of a warm-up, bench is not the level's. */
+/* A run; for a warm-up, bench is not the level's. */
 struct sweep_run {
 	const struct json_value *bench;
 	int number;
@@ -592,7 +592,7 @@ unsigned sweep_runs_lacking(struct sweep *s, const char *folder)
 	return lacking(&l);
 }
 
-/* A run's result with the keys of its combinations; the later one's win. */
+/* A run's result with the keys of its combinations; later ones replace earlier ones. */
 static const struct json_value *merged(const struct level_runs *l, const struct sweep_run *run,
 				       const struct json_value *result)
 {
@@ -602,7 +602,7 @@ static const struct json_value *merged(const struct level_runs *l, const struct 
 	return params_or(params_or(record, l->serve, a), run->bench, a);
 }
 
-/* The record of a run that is there; NULL: none, or not a whole one. */
+/* The record of an existing run; NULL: none, or an incomplete one. */
 static const struct json_value *read_record(const struct level_runs *l, const struct sweep_run *run)
 {
 	struct err ignored = { 0 };
@@ -612,7 +612,7 @@ static const struct json_value *read_record(const struct level_runs *l, const st
 	return result && !is_cut_short(result) ? merged(l, run, result) : NULL;
 }
 
-/* Of a run just made, whose file is written again. NULL with e. */
+/* Reads the record of a run just made, and writes its file again. NULL with e. */
 static const struct json_value *take_record(const struct level_runs *l, const struct sweep_run *run,
 					    struct err *e)
 {
@@ -626,7 +626,7 @@ static const struct json_value *take_record(const struct level_runs *l, const st
 
 /*
  * Whether runs would find each other's prompts in the server's cache, and our own benchmark may
- * send others: nobody knows what an --after-bench-cmd does with the cache.
+ * send different ones. What an --after-bench-cmd does with the cache is unknown.
  */
 static bool keeps_caches(struct sweep *s, char *const *argv)
 {
@@ -643,7 +643,7 @@ static bool keeps_caches(struct sweep *s, char *const *argv)
 	return true;
 }
 
-/* The command without any --output-json of its own, then with ours. */
+/* The command without its own --output-json, and with ours. */
 static char **startup_command(const struct level_runs *l, const struct json_value *startup,
 			      const char *path)
 {
@@ -687,7 +687,7 @@ static char **bench_command(const struct level_runs *l, const struct json_value 
 	return out.v;
 }
 
-/* What is left of a run that failed must not pass for a result. */
+/* Removes what a failed run left, so that it is not taken for a result. */
 static int failed(const struct level_runs *l, const struct sweep_run *run, const char *type,
 		  const struct err *why, const struct err *said, struct err *e)
 {
@@ -704,7 +704,7 @@ static int failed(const struct level_runs *l, const struct sweep_run *run, const
 	return rc;
 }
 
-/* A run whose report nobody sees must not hide what it thinks of itself. */
+/* The report of such a run is not shown, so its verdict is printed as a warning. */
 static void warn_verdict(const struct level_runs *l, const struct sweep_run *run,
 			 const struct json_value *record)
 {
@@ -721,7 +721,7 @@ static void warn_verdict(const struct level_runs *l, const struct sweep_run *run
 	sweep_warn(l->s, "%s is %s: %.*s", run->path, result_verdict_name(verdict), (int)why.n, why.p);
 }
 
-/* Runs the command and takes up what it saved. *record stays NULL when that failed. */
+/* Runs the command and reads what it saved. *record stays NULL when that failed. */
 static int execute(struct level_runs *l, const struct sweep_run *run, char *const *argv,
 		   const struct json_value **record, struct err *e)
 {
@@ -775,7 +775,7 @@ static void show_begin(const struct level_runs *l, const struct sweep_run *run, 
 	sweep_line(s, "Output file: %s", run->path);
 }
 
-/* One run: its record if it is there or could be made. */
+/* One run: its record, read if it exists, else made. */
 static int one(struct level_runs *l, const struct json_value *bench, int number,
 	       const struct json_value **record, struct err *e)
 {
@@ -820,7 +820,7 @@ static int one(struct level_runs *l, const struct json_value *bench, int number,
 	return 0;
 }
 
-/* summary.json also has the runs that are there and were not asked for: from the next one on. */
+/* summary.json also includes existing runs that were not asked for, from `next` on. */
 static int summary(const struct level_runs *l, const struct sweep_records *used, unsigned next,
 		   struct err *e)
 {

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sweep.h - an experiment under way: combinations in, records out (sweep spec 7.3, 7.4).
+ * sweep.h - an experiment in progress: combinations in, records out (sweep spec 7.3, 7.4).
  *
  * The unit is a level: one folder below the experiment's with run=0.json ... run=N-1.json, a
- * warmup.json if asked for, and summary.json, the list of its run records. A level that has all
- * its runs is only read; what it lacks is run. So an experiment that was interrupted at any
- * moment goes on from its files and ends with the same ones: a run's file appears whole or not
- * at all, and one that cannot be read, or that tells it was cut short, is run again.
+ * warmup.json if asked for, and summary.json, the list of its run records. A level that has all its
+ * runs is only read; missing runs are made. So an experiment that was interrupted at any moment
+ * resumes from its files and ends with the same ones: a run's file appears whole or not at all, and
+ * an unreadable or interrupted one is run again.
  *
- * At most one server runs at a time, for one combination of server options: it is started when
- * the first level needs a run, kept while the levels have the same combination (unless
- * --restart says otherwise), and started again when it died. servers.json in the experiment's
- * folder lists every start: command, version, capacity, seconds until ready, log, how it ended.
+ * At most one server runs at a time, for one combination of server options: it is started when the
+ * first level needs a run, kept while the levels have the same combination (unless --restart says
+ * otherwise), and started again if it died. servers.json in the experiment's folder lists every
+ * start: command, version, capacity, seconds until ready, log, how it ended.
  *
- * What fails is recorded (run=N.failure.json, SERVE-NAME-failure.json) and counted in n_failed; the
- * experiment goes on unless --stop-on-error. Terminal lines are upstream's.
+ * Failures are recorded (run=N.failure.json, SERVE-NAME-failure.json) and counted in n_failed; the
+ * experiment continues unless --stop-on-error. Terminal lines are upstream's.
  *
  * Use: sweep_begin; for each level sweep_level and sweep_add; sweep_server_end; sweep_finish;
  * sweep_release always. sweep_serve does all of that for `bench sweep serve`.
@@ -95,7 +95,7 @@ extern const char *const sla_searches[]; /* "capacity", then upstream's (sweep/s
 #define SWEEP_GROUP "sweep"
 #define SWEEP_GROUP_OURS "sweep, ours"
 
-/* What drives a server and a client. */
+/* Options for the server and the client. */
 #define SWEEP_ROWS_SERVE                                                                    \
 	OPT(struct sweep_opts, serve_cmd, "serve-cmd", .arg = "COMMAND", .group = SWEEP_GROUP, \
 	    .help = "command that starts the server (required): 'vllm serve MODEL ...'"),          \
@@ -121,7 +121,7 @@ extern const char *const sla_searches[]; /* "capacity", then upstream's (sweep/s
 					  "benchmark options; each is run with each of the "   \
 					  "server's")
 
-/* Where results go and which of them are made. num_runs_help differs between verbs. */
+/* Options for where results go and which are made. num_runs_help differs between verbs. */
 #define SWEEP_ROWS_FOLDER                                                                   \
 	OPT(struct sweep_opts, output_dir, "output-dir", .letter = 'o', .arg = "DIR",          \
 	    .group = SWEEP_GROUP, .help = "the folder of all experiments"),                   \
@@ -145,7 +145,7 @@ extern const char *const sla_searches[]; /* "capacity", then upstream's (sweep/s
 	    .help = "continue an experiment: keep the runs that it has and do the missing ones; NAME " \
 		    "is short for --experiment-name NAME")
 
-/* Ours, of verbs that know all their combinations before they begin. */
+/* Our options for verbs that know all their combinations before they begin. */
 #define SWEEP_ROWS_ORDER                                                                    \
 	OPT(struct sweep_opts, shuffle, "shuffle", .flags = OPT_OURS, .group = SWEEP_GROUP_OURS, \
 	    .help = "run the combinations in a random order, against drift; results keep "     \
@@ -153,7 +153,7 @@ extern const char *const sla_searches[]; /* "capacity", then upstream's (sweep/s
 	OPT(struct sweep_opts, seed, "seed", .flags = OPT_OURS, .group = SWEEP_GROUP_OURS,     \
 	    .arg = "N", .min = 0, .max = 4294967295.0, .help = "of that order")
 
-/* Ours, of verbs that drive a server. */
+/* Our options for verbs that drive a server. */
 #define SWEEP_ROWS_OURS                                                                     \
 	OPT(struct sweep_opts, restart, "restart", .flags = OPT_OURS,                          \
 	    .group = SWEEP_GROUP_OURS, .choices = sweep_restarts,                             \
@@ -173,7 +173,7 @@ extern const char *const sla_searches[]; /* "capacity", then upstream's (sweep/s
 	    .group = SWEEP_GROUP_OURS, .help = "refuse server options that vLLM does not have")
 
 /*
- * What no single row can tell: required options, ranges with upstream's sentence, --resume's name
+ * Rules beyond a single row: required options, ranges with upstream's sentence, --resume's name
  * (moved to experiment_name), options that exclude each other.
  */
 int sweep_opts_check(const struct opt_set *set, struct sweep_opts *o, struct err *e);
@@ -186,22 +186,23 @@ struct sweep_progress {
 	double left_s;          /* until the end, from the runs so far; NAN: not known */
 };
 
-/* How a sweep talks to whoever started it, on its thread. cancel, line and warn are required. */
+/* Callbacks of a sweep, on its thread. cancel, line and warn are required. */
 struct sweep_hooks {
 	void *self;
 	void (*line)(void *self, const char *text); /* for stdout, without a newline at the end */
 	void (*warn)(void *self, const char *text);
 	void (*progress)(void *self, const struct sweep_progress *now); /* NULL: none */
 	/*
-	 * A benchmark inside this program: knows says whether it can; bench gives its exit status
-	 * (-1 with e: none). NULL: every command is started.
+	 * A benchmark inside this program: knows says whether it can run the command; bench runs it
+	 * and returns its exit status (-1 with e: none). NULL: every command is started as a
+	 * process.
 	 */
 	bool (*knows)(void *self, char *const *argv);
 	int (*bench)(void *self, char *const *argv, bool is_shown, struct err *e);
 	const atomic_bool *cancel;
 };
 
-/* Run records: JSON objects as they stand in summary.json. */
+/* Run records: JSON objects as in summary.json. */
 struct sweep_records {
 	const struct json_value **v;
 	size_t n, cap;
@@ -246,33 +247,32 @@ int sweep_begin(struct sweep *s, const struct sweep_opts *o, const struct sweep_
 bool sweep_is_linked(const struct sweep *s, const struct json_value *serve,
 		     const struct json_value *bench);
 /*
- * The folder of a level (see params_folder; extra may be NULL), in the arena. An experiment that
- * has it in serve_multi's spelling goes on there.
+ * The folder of a level (see params_folder; extra may be NULL), in the arena. If the experiment
+ * already has it in serve_multi's spelling, that one is used.
  */
 char *sweep_folder(struct sweep *s, const struct json_value *serve, const struct json_value *bench,
 		   const char *const *extra);
-/* How many of this level's runs are not there yet. */
+/* How many of this level's runs are missing. */
 unsigned sweep_runs_lacking(struct sweep *s, const char *folder);
 
 /*
- * A server for this combination, started unless it runs already; one of another combination is
- * ended first. Prints [BEGIN SERVER] and what follows. Dry-run: only prints. 0 also when it could
- * not be started: is_server_failed is set, the failure recorded. -1: the sweep must end.
+ * Starts a server for this combination unless it runs already; one of another combination is ended
+ * first. Prints [BEGIN SERVER] and what follows. Dry-run: only prints. 0 also when it could not be
+ * started: is_server_failed is set, the failure recorded. -1: the sweep must end.
  */
 int sweep_server_begin(struct sweep *s, const struct json_value *serve, struct err *e);
 int sweep_server_end(struct sweep *s, struct err *e); /* nothing when none was begun */
 
 /*
- * One level: reads the runs that are there and makes the others with bench put on the benchmark's
- * command. A server is begun only if a run is lacking, unless the verb has begun one. out gets its
- * records (fewer than --num-runs when some failed, none in a dry run), as they stand in
- * summary.json. -1: the sweep must end (cancelled, --stop-on-error, no room); what was measured
- * stays.
+ * One level: reads existing runs and makes the others with bench applied to the benchmark's
+ * command. A server is begun only if a run is missing, unless the verb has begun one. out gets the
+ * level's records as in summary.json: fewer than --num-runs when some failed, none in a dry run.
+ * -1: the sweep must end (cancelled, --stop-on-error, no room); what was measured stays.
  */
 int sweep_level(struct sweep *s, const struct json_value *serve, const struct json_value *bench,
 		const char *folder, struct sweep_records *out, struct err *e);
 /*
- * Like it, but ends as soon as is_enough, asked after each run, says yes to the records so far: a
+ * The same, but ends as soon as is_enough, called after each run, accepts the records so far: a
  * search may stop early. summary.json has whatever runs are there.
  */
 typedef bool sweep_enough(void *self, const struct sweep_records *so_far);
@@ -284,7 +284,7 @@ void sweep_add(struct sweep *s, const struct sweep_records *level);
 
 /*
  * Ends the server, writes summary.csv (not in a dry run) and prints upstream's last line. rc is
- * what the levels gave: after -1 the error gets upstream's sentence about --resume. Returns the
+ * what the levels returned: after -1 the error gets upstream's sentence about --resume. Returns the
  * exit status: 1 when something failed, -1 with e.
  */
 int sweep_finish(struct sweep *s, int rc, struct err *e);
@@ -296,18 +296,18 @@ int sweep_serve(const struct sweep_opts *o, const struct sweep_hooks *hooks, str
 int sweep_startup(const struct sweep_opts *o, const struct sweep_hooks *hooks, struct err *e);
 
 /*
- * Experiments whose levels follow from what was measured before: `bench
- * sweep serve_workload` (sweep spec 7.5) and `bench sweep serve_sla` (7.6).
+ * Experiments that choose levels by what was measured before: `bench sweep serve_workload` (sweep
+ * spec 7.5) and `bench sweep serve_sla` (7.6).
  *
  * Both vary one option of the benchmark, request_rate or max_concurrency, for every pair of
- * combinations; a level is a folder of runs as in sweep/sweep.h, so that whatever is there is
- * used again and a server is begun only when a run is lacking.
+ * combinations. A level is a folder of runs as above: existing runs are used again, and a server is
+ * begun only when one is missing.
  *
- * serve_workload measures one request at a time and all at once, and levels evenly between what
- * these two could carry. serve_sla looks for the largest level that keeps the limits of each
- * object of --sla-params (sweep/search.h); beside upstream's files it writes
- *   capacity.json     one element per pair and object: the answer with its interval, what each
- *                     limit's key was there and at the first level that failed, levels and runs
+ * serve_workload measures one request at a time and all at once, and evenly spaced levels between
+ * these two. serve_sla looks for the largest level within the limits of each object of --sla-params
+ * (sweep/search.h) and writes, in addition to upstream's files:
+ *   capacity.json     one element per pair and object: the answer with its interval, each limit's
+ *                     value there and at the first level that failed, levels and runs
  *   BENCH--NAME.png   latency over throughput, with script and table (sweep/gnuplot.h)
  *   hover.jsonl       with --hover: one line per window at the boundary, also on stdout
  */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sweep_hunt.c - see sweep_internal.h: what a search leaves behind, and staying at its answer. */
+/*
+ * sweep_hunt.c - see sweep_internal.h: the files a search writes, and following the boundary
+ * (--hover).
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -58,7 +61,7 @@ static void put_level(struct json_writer *w, const char *key, int64_t level)
 		json_member_null(w, key);
 }
 
-/* What the limit's key was at a level; NAN: it was not measured. */
+/* The value of the limit's key at a level; NAN: it was not measured. */
 static double mean_at(const struct hunt *h, int64_t level, size_t limit)
 {
 	for (size_t i = h->n_levels; i > 0; i--)
@@ -202,7 +205,7 @@ static int tell_window(struct hunt *h, const struct hover *hover, int64_t level,
 	json_end_object(&w);
 	sweep_line(h->s, "%s", line.data);
 	buf_add_char(&line, '\n');
-	/* Lines are added, so that whoever follows the file sees each window as it ends. */
+	/* Lines are appended, so that a reader of the file sees each window as it ends. */
 	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 	rc = fd < 0 ? -1 : file_write_all(fd, buf_str(&line));
 	if (rc < 0)
@@ -220,7 +223,7 @@ static bool is_num_prompts(struct str word)
 	       str_is(word, "num-prompts") || str_is(word, "num_prompts");
 }
 
-/* A window is as long as it is, however many requests that takes: --num-prompts goes. */
+/* A window has a fixed duration, so --num-prompts is removed. */
 static char **without_num_prompts(struct sweep *s)
 {
 	struct word_list out = { .arena = &s->arena };
@@ -247,7 +250,7 @@ static char *window_folder(struct hunt *h, unsigned number)
 	return sweep_path(h->s, h->folder, arena_printf(&h->s->arena, "hover/window=%u", number));
 }
 
-/* 1: told; 0: the window could not be measured; -1. */
+/* 1: measured; 0: the window could not be measured; -1 with e. */
 static int window(struct hunt *h, struct hover *hover, unsigned number, struct err *e)
 {
 	struct arena *a = &h->s->arena;
@@ -329,7 +332,7 @@ static void on_ended(void *self, const struct find *f)
 
 /* ---- its file ---- */
 
-/* What an earlier sitting found; NULL: nothing, or it was interrupted. */
+/* The answer of an earlier process; NULL: none, or it was interrupted. */
 static const struct json_value *found_before(struct hunt *h)
 {
 	struct err ignored = { 0 };
@@ -378,7 +381,7 @@ static void fill(struct hunt *h, struct find_opts *out)
 	out->failed_share = o->sla_max_failed / 100;
 }
 
-/* A server that died says why; the sweep goes on without this search. */
+/* A server that died is reported; the sweep continues without this search. */
 static int fail(struct hunt *h, struct err *why, struct err *e)
 {
 	struct err died = { 0 };

@@ -23,19 +23,19 @@ int sweep_cancelled(struct err *e); /* fills e and returns -1 */
 /* Python's repr() of a command and of a combination, in the arena. */
 char *sweep_argv_text(struct sweep *s, char *const *argv);
 char *sweep_comb_text(struct sweep *s, const struct json_value *comb);
-/* "%s" of a combination's name, or otherwise when it has none. In the arena. */
+/* "%s" of a combination's name, or `otherwise` when it has none. In the arena. */
 char *sweep_name(struct sweep *s, const struct json_value *comb, const char *otherwise);
 char *sweep_path(struct sweep *s, const char *folder, const char *file); /* in the arena */
 
 void sweep_records_add(struct sweep *s, struct sweep_records *r, const struct json_value *record);
 
 /*
- * Before the first file is written: makes the experiment's folder, which is this sweep's until
- * sweep_release or the end of the process. -1 when another sweep has it.
+ * Before the first file is written: makes the experiment's folder and locks it until sweep_release
+ * or the end of the process. -1 when another sweep has it.
  */
 int sweep_enter(struct sweep *s, struct err *e);
 
-/* What a failure file says. */
+/* The content of a failure file. */
 struct sweep_failure {
 	const char *type, *text;      /* as Python's exception has them */
 	const char *why;              /* ours: what the benchmark or the log said; or NULL */
@@ -49,9 +49,9 @@ int sweep_fail(struct sweep *s, const char *path, const struct sweep_failure *f,
 int sweep_save(const char *path, const struct json_value *tree, struct err *e);
 
 /*
- * Runs a command to its end. 0; 1: it ended badly, e is what Python's subprocess says; -1: it
- * could not be started, or ERR_CANCELLED. With said it is a benchmark, run within this program
- * if that can; said is then what it ended with (and has told the user).
+ * Runs a command to its end. 0; 1: it failed, e has the words of Python's subprocess; -1: it could
+ * not be started, or ERR_CANCELLED. With said it is a benchmark, run within this program if
+ * possible; said is then its error, already shown to the user.
  */
 int sweep_command(struct sweep *s, char *const *argv, struct err *said, struct err *e);
 /* The records as an array, in the arena. */
@@ -63,37 +63,37 @@ struct json_value *sweep_list(struct sweep *s, const struct sweep_records *recor
 int sweep_server_ready(struct sweep *s, const struct json_value *serve, bool is_first,
 		       struct err *e);
 /*
- * -1 with e when it died meanwhile; it is ended then. is_suspect: requests failed, so it is given
- * a moment to be dead: its connections end before its process does.
+ * -1 with e when it died meanwhile; it is ended then. is_suspect: requests failed, so wait a moment
+ * for its process to end, as connections break before that.
  */
 int sweep_server_survived(struct sweep *s, bool is_suspect, struct err *e);
 /*
- * After a run: --after-bench-cmd, or its caches are emptied, unless the run was its last one. A
- * server that will not have them emptied is ended.
+ * After a run: --after-bench-cmd, or empties its caches, unless this was its last run. A server
+ * whose caches cannot be emptied is ended.
  */
 int sweep_server_after(struct sweep *s, bool is_warmup, struct err *e);
-/* A server whose caches nobody can empty is refused before anything is run. */
+/* Refuses, before anything is run, a server whose caches cannot be emptied. */
 int sweep_server_check(struct sweep *s, struct err *e);
-/* What servers.json says of earlier sittings; -1 with e: they had another benchmark. */
+/* Reads servers.json of earlier processes; -1 with e: they ran another benchmark. */
 int sweep_server_remember(struct sweep *s, struct err *e);
 
 /* ---- what the searches share ---- */
 
 /*
- * What runs (at least one) say the variable would have been by itself: the mean of their
- * throughput, or by Little's law of the load in flight. ERR_RUN when a record lacks the numbers.
+ * The value of the variable that runs (at least one) reached by themselves: the mean of their
+ * throughput, or the load in flight by Little's law. ERR_RUN when a record lacks the numbers.
  */
 int sweep_estimate_mean(const char *variable, const struct sweep_records *runs, double *out,
 			struct err *e);
 /*
- * A server for the combination before the first of its levels, as upstream has it, if that
- * level's first run is not there yet.
+ * Starts a server for the combination before the first of its levels, as upstream does, if that
+ * level's first run is missing.
  */
 int sweep_begin_for(struct sweep *s, const struct json_value *serve, const char *folder,
 		    struct err *e);
 /*
- * Latency over throughput of every bench combination, with the limits that are on that latency;
- * what cannot be drawn is a warning.
+ * Latency over throughput of every bench combination, with the limits on that latency; what cannot
+ * be drawn is a warning.
  */
 void sweep_chart(struct sweep *s, const struct slas *slas);
 
@@ -119,24 +119,24 @@ struct hunt {
 	bool has_range, has_sessions; /* the runs' requests belong to conversations */
 	unsigned runs_before;
 	double requests;              /* of the run at infinite load, failed ones too */
-	/* The server's KV cache; NAN: not told. */
+	/* The server's KV cache; NAN: not reported. */
 	double kv_tokens, kv_requests, kv_request_tokens;
 	struct sweep_records *outcomes; /* the elements of capacity.json so far */
 };
 
-/* What a level counts, for people. */
+/* The unit of a level, for people. */
 const char *hunt_unit(const struct hunt *h);
-/* value[run * limits + limit]; ERR_RUN when a result lacks a key. */
+/* Fills value[run * limits + limit]; ERR_RUN when a result lacks a key. */
 int hunt_values(struct hunt *h, const struct sweep_records *runs, double *value, struct err *e);
-/* What servers.json says of the cache, in requests as long as this run's. */
+/* Reads the cache's size from servers.json, in requests as long as this run's. */
 void hunt_read_capacity(struct hunt *h, const struct json_value *record);
 /* Adds the outcome to capacity.json. */
 int hunt_report(struct hunt *h, const struct search_outcome *o, struct err *e);
-/* The same of an element that is there already. */
+/* The same for an element that exists already. */
 int hunt_add(struct hunt *h, const struct json_value *element, struct err *e);
-/* Where the search's own file lies. */
+/* The path of the search's own file. */
 char *hunt_path(struct hunt *h, const char *ending);
-/* --hover: windows at the boundary, for as long as asked. */
+/* --hover: measures windows at the boundary, for the requested time. */
 int hunt_hover(struct hunt *h, double capacity, struct err *e);
-/* The whole search by the capacity procedure . -1: the sweep must end. */
+/* The whole search by the capacity procedure. -1: the sweep must end. */
 int hunt_capacity(struct hunt *h, struct err *e);

@@ -30,7 +30,7 @@ struct sweep_start {
 	struct sweep_start *next;
 	const struct json_value *serve;
 	char **argv;
-	char *log, *url, *version;  /* version NULL: not told */
+	char *log, *url, *version;  /* version NULL: not reported */
 	const char *log_name;       /* below the experiment's folder */
 	const char *state;          /* "running", "stopped", "died", "failed", "cancelled" */
 	const char *fault;          /* NULL: none */
@@ -44,7 +44,7 @@ struct sweep_start {
 
 /* ---- servers.json ---- */
 
-/* Of all words but the first, with what is hidden of them. */
+/* Digest of all words but the first, including hidden ones. */
 static void words_digest(char *const *argv, char hex[DIGEST_HEX])
 {
 	struct buf text = { 0 };
@@ -55,7 +55,7 @@ static void words_digest(char *const *argv, char hex[DIGEST_HEX])
 	buf_release(&text);
 }
 
-/* Whether they are this command, from a word on, as far as it is shown. */
+/* Whether these words are the given command, from a word on, as far as it is shown. */
 static bool is_command(const struct json_value *words, char *const *given, size_t from,
 		       struct arena *a)
 {
@@ -71,8 +71,8 @@ static bool is_command(const struct json_value *words, char *const *given, size_
 }
 
 /*
- * Going on with other commands puts results of two set-ups into one table. Of another benchmark the
- * runs that are there would pass for its own, so that is refused unless it is wanted.
+ * Resuming with other commands would put results of two set-ups into one table. With another
+ * benchmark, existing runs would be taken for its own, so that is refused unless the user wants it.
  */
 static int check_change(struct sweep *s, const struct json_value *start, struct err *e)
 {
@@ -122,7 +122,7 @@ int sweep_server_remember(struct sweep *s, struct err *why)
 		bool is_running = start->kind == JSON_OBJECT &&
 				  str_is(json_text(json_get(start, "state"), STR("")), "running");
 
-		/* What runs when its sweep is killed is ended by its keeper. */
+		/* The keeper ends a server whose sweep is killed. */
 		kept->item[i] = is_running ? *params_with_text(start, "state", "killed", &s->arena) :
 				*start;
 	}
@@ -158,7 +158,7 @@ static void put_start(struct json_writer *w, struct sweep *s, const struct sweep
 	json_end_object(w);
 }
 
-/* A list that cannot be written costs no measurement. */
+/* A list that cannot be written does not end the sweep. */
 static void save_list(struct sweep *s)
 {
 	struct buf text = { 0 };
@@ -202,7 +202,7 @@ static bool ask(struct sweep *s, const char *path, struct buf *out)
 	return is_good;
 }
 
-/* Each line once, whatever number of combinations has it. */
+/* Prints each line once, whatever number of combinations has it. */
 static void warn_new(struct sweep *s, struct buf *said, struct buf *notes)
 {
 	struct str rest = buf_str(notes);
@@ -235,7 +235,7 @@ static void learn(struct sweep *s, struct sweep_start *x)
 		version = json_text(json_get(answer, "version"), STR(""));
 		if (version.n)
 			x->version = arena_text(&s->arena, version);
-		/* Once of a combination: the versions of its later servers are the same. */
+		/* Once per combination: the versions of its later servers are the same. */
 		while (first && first != x && first->serve != x->serve)
 			first = first->next;
 		if (first == x)

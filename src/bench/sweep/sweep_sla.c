@@ -37,7 +37,7 @@ static int by_level(const void *a, const void *b)
 	return (p->level > q->level) - (p->level < q->level);
 }
 
-/* A point for each level, the mean of its runs, named by the level; in their order. */
+/* One point per level, the mean of its runs, labeled with the level; in order. */
 static void curve_of(struct sweep *s, const struct json_value *serve,
 		     const struct json_value *bench, struct figure_curve *out)
 {
@@ -71,7 +71,7 @@ static void curve_of(struct sweep *s, const struct json_value *serve,
 				      .count = count, .label = label };
 }
 
-/* The limits on what is drawn, as lines; one far above all points would only flatten them. */
+/* The limits on the drawn latency, as lines; a limit far above all points would flatten them. */
 static void add_limits(struct sweep *s, const struct slas *slas, struct figure_panel *panel)
 {
 	double highest = 0;
@@ -147,7 +147,7 @@ static char *level_folder(struct hunt *h, int64_t level)
 							(long long)level));
 }
 
-/* Upstream's lines say req/s of either variable; ours do not. */
+/* Upstream prints req/s for either variable; we do not. */
 const char *hunt_unit(const struct hunt *h)
 {
 	if (strcmp(h->variable, "request_rate") != 0)
@@ -184,7 +184,7 @@ static void print_verdict(struct hunt *h, const double *mean, const struct searc
 	buf_release(&text);
 }
 
-/* Infinite load tells where to look: by Little's law, and by what the KV cache holds. */
+/* Infinite load shows where to look: by Little's law, and by the size of the KV cache. */
 static int look_around(struct hunt *h, const struct sweep_records *runs,
 		       struct search_verdict *v, struct err *e)
 {
@@ -198,7 +198,7 @@ static int look_around(struct hunt *h, const struct sweep_records *runs,
 	return 0;
 }
 
-/* Upstream's first recipe says so when doubling ends and halving begins. */
+/* Prints, as upstream's first recipe does, when doubling ends and halving begins. */
 static void print_range(struct hunt *h, int64_t level, bool passes)
 {
 	struct search_outcome o = search_outcome(&h->search);
@@ -211,7 +211,7 @@ static void print_range(struct hunt *h, int64_t level, bool passes)
 		   (long long)o.passing, (long long)o.failing);
 }
 
-/* A level was run: its verdict goes to the search. 0: no run of it counts. */
+/* Passes a measured level's verdict to the search. 0: none of its runs counts. */
 static int tell(struct hunt *h, int64_t level, const struct sweep_records *all, struct err *e)
 {
 	struct sweep_records measured = { 0 }, *runs = &measured;
@@ -250,7 +250,7 @@ static int tell(struct hunt *h, int64_t level, const struct sweep_records *all, 
 	return 1;
 }
 
-/* 1: told; 0: nothing could be measured; -1: the experiment must end. */
+/* 1: measured; 0: nothing could be measured; -1: the experiment must end. */
 static int one_level(struct hunt *h, int64_t level, struct err *e)
 {
 	struct sweep_records runs;
@@ -358,7 +358,7 @@ static int hunt_one(struct hunt *h, struct err *e)
 	return 0;
 }
 
-/* -1 with e: why the limits or the benchmark are none for the capacity procedure. */
+/* -1 with e: why the limits or the benchmark do not suit the capacity procedure. */
 static int check_capacity(struct sweep *s, const struct slas *slas, bool is_checked, struct err *e)
 {
 	struct slo slo;
@@ -385,7 +385,7 @@ static int check_capacity(struct sweep *s, const struct slas *slas, bool is_chec
 
 struct way { bool is_ours; enum search_kind kind; };
 
-/* Without --sla-search ours, where it can answer the question. */
+/* Without --sla-search, ours is used where it can answer the question. */
 static int choose_search(struct sweep *s, const struct slas *slas, bool is_checked,
 			 struct way *out, struct err *e)
 {
@@ -456,7 +456,7 @@ int sweep_sla(const struct sweep_opts *o, const struct sweep_hooks *hooks, struc
 {
 	struct sweep s;
 	struct slas slas;
-	/* Keys are known only of results of ours and of upstream's client, which are the same. */
+	/* Keys are known only for our results and upstream's client's, which are the same. */
 	bool is_checked;
 	struct way way;
 	int status = -1;

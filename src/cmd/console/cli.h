@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli.h - what every verb does around its work: parse, help, messages, files that will be
- * written, gates, exit status.
+ * cli.h - what all verbs share: parsing, help, messages, checks of output files, gates, exit
+ * status.
  */
 #pragma once
 #include "core/base/err.h"
@@ -24,25 +24,25 @@ struct cli {
  * --show-config or an error already answered the command.
  */
 int cli_begin(struct cli *c, const struct opt_set *set, int argc, char **argv, void *values);
-/* Between cli_begin and cli_end; values: what the set parses into. See verbs/cmd.h. */
+/* Called between cli_begin and cli_end; values: what the set parses into. See verbs/cmd.h. */
 typedef int cli_work(struct cli *c, void *values);
-/* Parses argv by the set, works, ends. The exit status. */
+/* Parses argv with the set, calls work, ends. Returns the exit status. */
 int cli_run(const struct opt_set *set, cli_work *work, int argc, char **argv);
-/* Warnings gathered so far go to stderr. */
+/* Prints the warnings gathered so far to stderr. */
 void cli_flush_notes(struct cli *c);
 /* ": text (profllm help TOPIC)" and a newline on stderr; the program's name comes before. */
 void cli_print_error(const struct err *e);
 /* Prints c->err when it is set, frees everything, and returns the status. */
 int cli_end(struct cli *c);
 
-/* The terminal's width from least to most; fallback where stdout is no terminal or narrower. */
+/* The terminal's width, limited to least..most; fallback if stdout is no terminal or narrower. */
 unsigned cli_columns(unsigned least, unsigned most, unsigned fallback);
 
 void cli_out(struct str text);  /* stdout; secrets that are known by their text are hidden */
 void cli_out_buf(struct buf *text); /* the same, and the buffer is released */
 /*
- * From now on what is written to stdout, by child processes too, goes to stderr, or nowhere;
- * cli_result still reaches the real one. May be nested; each begin needs its end.
+ * Redirects stdout, also of child processes, to stderr or to nowhere; cli_result still reaches the
+ * real one. May be nested; each begin needs its end.
  */
 enum cli_divert_to { CLI_TO_STDERR, CLI_TO_NOWHERE };
 struct cli_divert { int kept, outer; };
@@ -53,9 +53,9 @@ void cli_line(const char *text); /* a sentence or setting and a newline on stdou
 void cli_warn(const char *text); /* "WARNING: ..." on stderr */
 
 /*
- * From here on stderr shows a screen that enter makes and leave undoes (terminal sequences,
- * borrowed for good): whatever ends the program writes leave first, and Ctrl-Z does so
- * for the time it stops. NULL: the caller has undone it.
+ * From now on stderr shows a screen that enter makes and leave undoes (terminal sequences, borrowed
+ * for good): whatever ends the program writes leave first, and Ctrl-Z does so while it stops. NULL:
+ * the caller has undone it.
  */
 void cli_terminal_taken(const char *enter, const char *leave);
 
@@ -66,11 +66,11 @@ const _Atomic _Bool *cli_is_interrupted(void);
 /* ---- Files that will be written after an hour of load, checked before it ---- */
 
 /*
- * Whether path can be written; what names the option in the error. A new file is made
- * and taken away again; a device or a pipe is not opened.
+ * Checks that path can be written; what names the option in the error. A new file is made and
+ * removed again; a device or a pipe is not opened.
  */
 int target_check(const char *what, const char *path, struct err *e);
-/* The same, and its folder is made. */
+/* The same; also makes its folder. */
 int target_make(const char *what, const char *path, struct err *e);
 
 struct report_facts;
@@ -81,17 +81,17 @@ struct target {
 	bool is_claimed; /* an empty file is there, which goes unless it is written */
 };
 /*
- * Chooses it, once: filename as it is given, else a generated one that no other run has (unless
- * is_shared: lines of many runs are appended to it), which is said where it is another one than
- * usual. -1 with e.
+ * Chooses the path once: filename as given, else a generated name that no other run has (unless
+ * is_shared: many runs append lines to the file). Prints it where it is not the usual one. -1 with
+ * e.
  */
 int target_name(struct target *t, const struct report_facts *f, const char *dir,
 		const char *filename, bool is_shared, struct err *e);
 void target_release(struct target *t);
 
 /*
- * What verbs with --fail-if do around compare/gate.h: options before anything is
- * measured; lines on stderr, --junit, --summary and the exit status at the end.
+ * --fail-if of all verbs, around compare/gate.h: options before anything is measured; lines on
+ * stderr, --junit, --summary and the exit status at the end.
  */
 
 struct gates {
@@ -101,15 +101,15 @@ struct gates {
 	struct gate_log log;
 };
 
-/* Reads --fail-if and sees that the files can be written. Everything lives in the arena. */
+/* Reads --fail-if and checks that the files can be written. Everything lives in the arena. */
 int gates_begin(struct gates *g, const struct gate_opts *o, struct arena *a, struct err *e);
-/* Of conditions that were read already; n 0: ERR_USAGE with needs where a file is asked for. */
+/* The same for conditions already read; n 0: ERR_USAGE with needs if a file is asked for. */
 int gates_begin_with(struct gates *g, const struct gate_opts *o, struct gate *gate, size_t n,
 		     const char *needs, struct arena *a, struct err *e);
-/* A result as JSON is judged, a case for each condition. where: see struct gate_case. */
+/* Judges a result given as JSON, with a case for each condition. where: see struct gate_case. */
 int gates_judge_json(struct gates *g, struct str json, const char *where, struct err *e);
 /*
- * Prints what came of them on stderr and writes the files. 0 or GATE_EXIT; -1 with e when a file
- * could not be written. Without conditions: 0, and nothing is done.
+ * Prints the outcome on stderr and writes the files. 0 or GATE_EXIT; -1 with e when a file could
+ * not be written. Without conditions: 0, and nothing is done.
  */
 int gates_end(struct gates *g, const char *title, struct err *e);

@@ -2,7 +2,7 @@
 /*
  * live.c - see live.h.
  *
- * A frame is made whole and written with one call. Every line ends by clearing the rest of
+ * A frame is assembled in memory and written with one call. Every line ends by clearing the rest of
  * its row, so nothing flickers; the screen is cleared only when its size has changed.
  */
 #include "cmd/console/live.h"
@@ -38,7 +38,7 @@ static void add_slow(struct live_data *d, struct live_slow one)
 	d->slow[at] = one;
 }
 
-/* The first line of the error, without what a terminal would obey. */
+/* The first line of the error, without control characters. */
 static void add_error(struct live_data *d, const struct record *r, uint32_t i)
 {
 	const struct request_row *row = &r->row[i];
@@ -127,7 +127,7 @@ static size_t kept(const struct live_ring *r)
 	return r->n < LIVE_SECONDS ? r->n : LIVE_SECONDS;
 }
 
-/* part of a character's height, from the bottom. */
+/* part of a character's height, filled from the bottom. */
 static void add_block(double part, bool is_utf8, struct buf *out)
 {
 	static const char *const blocks[] = { " ", "\u2581", "\u2582", "\u2583", "\u2584", "\u2585",
@@ -243,7 +243,7 @@ bool live_series_line(const struct live_series *s, enum live_series_id id, unsig
 #define PLAIN "\033[0m"
 #define SLOW 1.5 /* times the median E2EL, for a request to be listed as slow */
 
-/* What is drawn over time, one value a second. */
+/* Values charted over time, one per second. */
 enum live_chart { CHART_TOKENS, CHART_TTFT, CHART_ITL, CHART_COUNT };
 #define CHART_GUTTER 10u /* columns of the axis */
 #define CHART_ROOM 250u  /* columns at most: LINE_BYTES hold them */
@@ -267,7 +267,7 @@ struct live {
 	struct live_series series;
 	struct live_data data;
 	struct buf frame;
-	struct buf waiting;      /* texts, each with a letter in front and NUL behind */
+	struct buf waiting;      /* texts, each preceded by a letter and followed by NUL */
 };
 
 static bool is_terminal(void)
@@ -316,7 +316,7 @@ bool live_is_on(const struct live *l)
 
 /* ---- the frame ---- */
 
-/* One line; what is wider than the screen, or below it, is left out. */
+/* Draws one line; what is beyond the screen's width or height is left out. */
 __attribute__((format(printf, 2, 3)))
 static void line(struct live *l, const char *fmt, ...)
 {
@@ -424,7 +424,7 @@ static void draw_chart(struct live *l, enum live_chart id, unsigned rows)
 	buf_release(&text);
 }
 
-/* As many charts as fit into so many lines, the most telling first. */
+/* Draws as many charts as fit into the lines, the most useful first. */
 static void draw_charts(struct live *l, unsigned room)
 {
 	unsigned n = CHART_COUNT;
@@ -497,7 +497,7 @@ static void draw_errors(struct live *l)
 	buf_release(&text);
 }
 
-/* What is below the charts. */
+/* Draws what is below the charts. */
 static void draw_tail(struct live *l)
 {
 	line(l, "%s", "");
@@ -505,7 +505,7 @@ static void draw_tail(struct live *l)
 	draw_errors(l);
 }
 
-/* How many lines it would draw. */
+/* Counts the lines that it would draw. */
 static unsigned count_lines(struct live *l, void (*drawn)(struct live *))
 {
 	unsigned row = l->row, n;
@@ -591,7 +591,7 @@ static void begin(struct live *l, const struct run_sample *now, int64_t now_ns)
 	write_all(ENTER, sizeof(ENTER) - 1);
 }
 
-/* The mean of what came since the last second; NAN: nothing. */
+/* Keeps the mean of what came in the last second; NAN: nothing. */
 static void count_mean(struct live *l, enum live_chart id, double sum_ms, uint64_t n)
 {
 	uint64_t since = n - l->second_n[id];

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * live.h - --live: a full screen on stderr while the main run goes on.
+ * live.h - --live: a full screen on stderr during the main run.
  *
- * It has the terminal from the first live_show() to live_leave(), on an alternate screen, so
- * that what stood there before comes back; a signal that ends the program gives it back
- * too. What is to be printed meanwhile waits in live_print() until then.
+ * It uses the terminal's alternate screen from the first live_show() to live_leave(), so that the
+ * previous content reappears, also when a signal ends the program. Text printed meanwhile is kept
+ * by live_print() until then.
  *
- * Everything is done on the thread that waits for the loops, five times a second at
- * most, from what is published: the loops do nothing for it.
+ * Everything is done on the thread that waits for the loops, at most five times a second, from
+ * published data: the loops do nothing for it.
  */
 #pragma once
 #include <stdbool.h>
@@ -19,7 +19,7 @@
 
 struct live;
 
-/* NULL when stderr is no terminal that could show it. head: its first line, borrowed. */
+/* NULL when stderr is no terminal that could show it. head: the first line, borrowed. */
 struct live *live_new(const char *head);
 void live_set_head(struct live *l, const char *head); /* head is borrowed; l may be NULL */
 void live_free(struct live *l); /* leaves the screen; accepts NULL */
@@ -31,12 +31,10 @@ void live_print(struct live *l, bool is_warning, const char *text);
 void live_leave(struct live *l); /* accepts NULL */
 
 /*
- * What the live view knows of a run that goes on: percentiles so far, the
- * slowest requests, the last errors.
+ * Data of the live view: percentiles so far, the slowest requests, the last errors.
  *
- * Read from rows that have ended, so it follows the record and touches nothing the loops
- * write to. Percentiles come from histograms (struct hist); the report's come from the
- * record and are exact.
+ * Read from rows that have ended, so it follows the record and touches nothing the loops write to.
+ * Percentiles come from histograms (struct hist); the report's come from the record and are exact.
  */
 
 #define LIVE_SLOWEST 5
@@ -61,11 +59,11 @@ struct live_data {
 	size_t gaps_cap;
 };
 
-/* Forgets what was before; n_rows of the main run. */
+/* Starts a new main run of n_rows rows. */
 void live_data_begin(struct live_data *d, uint32_t n_rows);
 /*
- * Takes the rows that have ended since, of the first n_begun; about events_max token
- * events at most, the others next time.
+ * Adds rows of the first n_begun that have ended since; about events_max token events per call, the
+ * rest next time.
  */
 void live_data_take(struct live_data *d, const struct record *r, uint32_t n_begun,
 		    uint64_t events_max);
@@ -81,17 +79,20 @@ struct live_ring {
 	size_t n;                /* in all; the last LIVE_SECONDS are kept */
 };
 
-/* NAN: not told in that second, drawn as a gap. */
+/* Adds a second's value; NAN: none was reported, drawn as a gap. */
 void live_ring_add(struct live_ring *r, double v);
 /*
- * One row of a chart that is rows high, row 0 at the top. While there are fewer values than room,
- * each is drawn as wide as it takes to fill the row.
+ * One row of a chart with this many rows, row 0 at the top. If there are fewer values than room,
+ * each is drawn wider so that they fill the row.
  */
 void live_ring_chart(const struct live_ring *r, unsigned row, unsigned rows, size_t room,
 		     double full, bool is_utf8, struct buf *out);
-/* The largest of those that are kept; 0: none. */
+/* The largest kept value; 0: none. */
 double live_ring_most(const struct live_ring *r);
-/* The last ones, room at most; full is the largest block, 0: the largest value. Returns that. */
+/*
+ * Draws the latest values, room at most; full: the value of the largest block, 0: the largest value
+ * shown. Returns that value.
+ */
 double live_ring_draw(const struct live_ring *r, size_t room, double full, bool is_utf8,
 		      struct buf *out);
 
@@ -115,6 +116,6 @@ struct live_series {
 void live_series_take(struct live_series *s, const struct run_sample *now);
 /* A second is over. */
 void live_series_second(struct live_series *s);
-/* One line of a series that was ever told; false: never. */
+/* One line of a series that had any value; false: it never had one. */
 bool live_series_line(const struct live_series *s, enum live_series_id id, unsigned columns,
 		      bool is_utf8, struct buf *out);

@@ -2,9 +2,9 @@
 /*
  * ordered.c - see ordered.h.
  *
- * A lock for reading hands out numbered blocks; the number is the turn to write.
- * Reading waits in poll() beside an eventfd, so that a thread that waits for input
- * learns of an error another one met.
+ * A read lock hands out numbered blocks; blocks are written in order of their numbers. Reading
+ * waits in poll() on the input and an eventfd, so that a thread waiting for input learns of another
+ * thread's error.
  */
 #include "cmd/console/ordered.h"
 
@@ -48,7 +48,7 @@ struct worker {
 	struct run *r;
 	void *state;
 	pthread_t thread;
-	/* The block in hand. */
+	/* The current block. */
 	struct buf in, out;
 	const char *name;
 	uint64_t number, lines;
@@ -119,7 +119,7 @@ static ssize_t read_some(struct run *r, struct worker *w)
 	return n;
 }
 
-/* Leaves whole lines in w->in and what follows them in r->rest. */
+/* Keeps whole lines in w->in and moves what follows them to r->rest. */
 static void split_rest(struct run *r, struct worker *w, const char *line_end)
 {
 	size_t keep = (size_t)(line_end - w->in.data) + 1;
@@ -167,7 +167,7 @@ static int fill(struct run *r, struct worker *w)
 	return w->in.len > 0 || r->o->is_whole;
 }
 
-/* Whether there is a block, perhaps one that is only an error. */
+/* Fetches the next block, which may be only an error; false: there is none. */
 static bool next_block(struct run *r, struct worker *w)
 {
 	int found = 0;
@@ -286,7 +286,7 @@ static void *work(void *arg)
 
 /* ---- all of it ---- */
 
-/* 0 when one of them is a pipe or cannot be looked at. */
+/* 0 when one of them is a pipe or cannot be examined. */
 static uint64_t total_bytes(const struct ordered *o)
 {
 	uint64_t total = 0;

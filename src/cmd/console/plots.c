@@ -40,7 +40,7 @@ int plots_check(const struct plots *p, const char *result_path, struct err *e)
 	return 0;
 }
 
-/* Upstream's words for what became of a plot. */
+/* Prints upstream's words for the outcome of a plot. */
 static void tell(enum plot_outcome outcome, const char *saved, const char *path, const char *needs,
 		 const char *empty, const char *what, const struct err *e)
 {
@@ -105,7 +105,7 @@ static void draw_dataset(const struct report *r, const char *result_path)
 		draw_png(r, result_path);
 	else if (plot_has_pages())
 		cli_warn("gnuplot is not installed, so --plot-dataset-stats draws its page alone");
-	/* What is the matter was told once. */
+	/* draw_png has already reported a problem that also concerns the page. */
 	if (plot_has_pages() && !(has_gnuplot && r->metrics->opts.is_pooling))
 		tell(plot_dataset_page(r, path, &e), "Dataset statistics page", path, NEEDS_LENGTHS,
 		     NO_LENGTHS, "dataset statistics", &e);
@@ -138,7 +138,7 @@ void plots_draw(const struct plots *p, const struct report *r, const char *resul
 #define COLUMNS_DEFAULT 80u
 #define COLUMNS_MAX 160u
 
-/* Beside the last column of a terminal there is room for its line's end. */
+/* One column less than the terminal has, for the line end. */
 static unsigned chart_columns(void)
 {
 	return cli_columns(COLUMNS_MIN, COLUMNS_MAX + 1, COLUMNS_DEFAULT + 1) - 1;

@@ -2,8 +2,9 @@
 /*
  * reporter.c - see reporter.h.
  *
- * The caller's thread leaves samples in a ring; the reporter's thread takes them from there and
- * sends them without the lock. When the dashboard does not answer for long the oldest samples go.
+ * The caller's thread puts samples into a ring; the reporter's thread takes them from there and
+ * sends them without the lock. When the dashboard does not answer for long, the oldest samples are
+ * dropped.
  */
 #include "cmd/console/reporter.h"
 
@@ -51,7 +52,7 @@ struct reporter {
 	char address[WHY_BYTES_MAX];  /* for messages: without a token */
 	bool has_warned;              /* in this run */
 
-	/* The caller's thread alone. */
+	/* Used by the caller's thread only. */
 	bool is_on;                   /* a run is under way, and its thread */
 	pthread_t thread;
 	char name[NAME_BYTES_MAX + 1], run_id[17];
@@ -73,7 +74,7 @@ struct reporter {
 	int64_t run;                  /* the dashboard's number of the result; 0: none */
 	bool is_delivered;
 
-	/* The reporter's thread alone. */
+	/* Used by the reporter's thread only. */
 	struct fetch_pool *pool;
 	char id[64];                  /* that the dashboard gave; "": not begun */
 	bool is_refused, has_failed;
@@ -98,7 +99,7 @@ static enum reply judge(long status)
 	return status == 408 || status == 429 || status >= 500 ? REPLY_LATER : REPLY_REFUSED;
 }
 
-/* The answer's JSON is in a; NULL: it is none. */
+/* The answer's JSON is in a; NULL: it is not JSON. */
 static enum reply post(struct reporter *r, const char *path, struct str body, int64_t timeout_ms,
 		       struct arena *a, struct json_value **out)
 {
@@ -189,7 +190,7 @@ static void put_sample(struct json_writer *w, const struct live_sample *s)
 	json_end_object(w);
 }
 
-/* A dashboard that does not know the run (it was started again) is begun with anew, once. */
+/* If the dashboard does not know the run (it was restarted), the run is begun again, once. */
 static enum reply send_samples(struct reporter *r, const struct live_sample *s, size_t n,
 			       int64_t timeout_ms)
 {
@@ -247,7 +248,7 @@ static void send_end(struct reporter *r, struct str result, const char *failure,
 
 /* ---- the reporter's thread ---- */
 
-/* Until there is something to send; with the lock held. */
+/* Waits until there is something to send; called with the lock held. */
 static void wait_for_work(struct reporter *r, int64_t from_ns, int64_t until_ns)
 {
 	while (!r->is_ending) {
@@ -261,7 +262,7 @@ static void wait_for_work(struct reporter *r, int64_t from_ns, int64_t until_ns)
 	}
 }
 
-/* The first n of the ring were sent; more may have pushed some of them out already. */
+/* Copies the first n of the ring; newer samples may already have replaced some of them. */
 static size_t copy_samples(const struct reporter *r, struct live_sample out[static SAMPLES_MAX])
 {
 	for (size_t i = 0; i < r->n; i++)
@@ -296,7 +297,7 @@ static void *report(void *self)
 		failure = r->failure;
 		n = copy_samples(r, out);
 		pthread_mutex_unlock(&r->lock);
-		/* Nothing waits long at the end for a dashboard that did not answer before. */
+		/* At the end, do not wait long for a dashboard that did not answer before. */
 		if (!r->is_refused &&
 		    send_samples(r, out, n, is_ending ? LAST_MS : SEND_MS) == REPLY_TAKEN) {
 			if (is_ending)
@@ -353,7 +354,7 @@ void reporter_free(struct reporter *r)
 	free(r);
 }
 
-/* Once for each run, as soon as there is something to say. */
+/* Warns once for each run, as soon as there is a failure. */
 static void say_failure(struct reporter *r)
 {
 	char why[WHY_BYTES_MAX];
@@ -436,7 +437,7 @@ void reporter_stage(struct reporter *r, const char *what, uint64_t done, uint64_
 	push_sample(r);
 }
 
-/* The mean of what came since the last sample; NAN: nothing. */
+/* The mean since the last sample; NAN: nothing came. */
 static double mean_since(double sum, uint64_t n, double *sum_before, uint64_t *n_before)
 {
 	double mean = n > *n_before ? (sum - *sum_before) / (double)(n - *n_before) : NAN;

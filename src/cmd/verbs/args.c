@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * args.c - `profllm args list`, `show` and `import`: what arguments vLLM's server has. What an
- * installed server's help says otherwise goes into the user's file.
+ * args.c - `profllm args list`, `show` and `import`: the arguments of vLLM's server. Import stores
+ * in the user's file where an installed server's help differs.
  */
 #include <math.h>
 #include <stdio.h>
@@ -159,7 +159,7 @@ static void add_field(struct buf *out, const char *name, const char *value)
 		buf_printf(out, "  %-12s %s\n", name, value);
 }
 
-/* The defaults that older versions had, newest first. */
+/* Lists the defaults of older versions, newest first. */
 static void add_earlier(const struct engine_arg *arg, struct buf *out)
 {
 	size_t n = 0;
@@ -257,10 +257,10 @@ static void put_one(struct json_writer *w, const struct engine_arg *arg, unsigne
 struct wanted {
 	const struct engine_arg **arg;
 	size_t n;
-	unsigned version; /* whose defaults are told; 0: the newest's */
+	unsigned version; /* whose defaults are shown; 0: the newest's */
 };
 
-/* The user's own win over the table's of their names. */
+/* The user's own arguments replace the table's of the same name. */
 static struct wanted choose(const struct args_opts *o, const struct engine_extra *extra,
 			    unsigned version, struct arena *a)
 {
@@ -346,7 +346,7 @@ static int check_group(const struct args_opts *o, const struct engine_extra *ext
 		       near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
-/* 0: none was asked for, or, with e, one that cannot be read. */
+/* 0: no version was given, or, with e, one that cannot be read. */
 static unsigned asked_version(const struct args_opts *o, struct err *e)
 {
 	unsigned version = o->version ? engine_version(o->version) : 0;
@@ -497,7 +497,7 @@ static int run_help(const struct import_opts *o, struct cli *c, struct buf *out)
 
 	if (!argv[0])
 		return err_set(&c->err, ERR_USAGE, "--command: expected the words that start a server");
-	/* Pages are for people, and lines as wide as they come. */
+	/* For people: no pager, and lines of any width. */
 	setenv("PAGER", "cat", 1);
 	setenv("COLUMNS", "80", 1);
 	setenv("NO_COLOR", "1", 1);
@@ -548,7 +548,7 @@ static int read_help(const struct import_opts *o, struct cli *c, struct engine_e
 	return rc;
 }
 
-/* By the interpreter's own lists, which takes no start of the server. */
+/* Asks the interpreter's package list, without starting the server. */
 static void find_version(const struct import_opts *o, struct arena *a, struct engine_extra *told)
 {
 	struct interpreter py = { 0 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_ab.c - `profllm bench ab`: is server B better than server A, under the same load in
- * turn, until that is decided (sweep/ab.h, decide/paired.h).
+ * bench_ab.c - `profllm bench ab`: whether server B is better than server A, under the same load in
+ * alternation, until that is decided (sweep/ab.h, decide/paired.h).
  */
 #include <math.h>
 #include <stdio.h>
@@ -94,7 +94,7 @@ const struct opt_set cmd_bench_ab_set = {
 	OPT_SET_OF(rows, defaults), .foreign = &serve_options,
 };
 
-/* Shown and never waited for, next to those that decide. */
+/* Shown next to the deciding metrics; the run does not wait for these. */
 static const char *const shown[] = { "mean_e2el_ms", "mean_ttft_ms", "mean_tpot_ms", "p99_ttft_ms",
 				     "output_throughput" };
 #define SHOWN (sizeof(shown) / sizeof(*shown))
@@ -128,7 +128,7 @@ static int add_metric(struct talk *t, const char *name, bool is_judged, struct e
 	return 0;
 }
 
-/* But for slashes at the end. */
+/* Compares addresses without trailing slashes. */
 static bool is_one_server(const char *a, const char *b)
 {
 	size_t n = strlen(a), m = strlen(b);
@@ -235,7 +235,7 @@ static void tell_first(const struct ab *ab, struct buf *out)
 		   ab->block.length_s, ab->skipped);
 }
 
-/* One metric of the last pair, and what is known by now. */
+/* One metric: the last pair's values, and the result so far. */
 static void add_so_far(const struct ab *ab, size_t i, struct buf *out)
 {
 	const struct paired_pair *last = &ab->pair[ab->n_pairs - 1].measured;
@@ -374,7 +374,7 @@ static void add_verdict(const struct talk *t, const struct ab *ab, const char *n
 	}
 }
 
-/* The coin-only check needs more pairs than the verdict, so it may lag behind. */
+/* The second check assumes less than the verdict, so it needs more pairs and may lag. */
 static void add_check(const struct paired_result *r, struct buf *out)
 {
 	bool differs = r->verdict == PAIRED_BETTER || r->verdict == PAIRED_WORSE ||
@@ -556,7 +556,7 @@ static bool is_incomparable(enum paired_verdict verdict)
 	       verdict == PAIRED_NO_VALUES;
 }
 
-/* --fail-if worse, of one metric; false: it fails. */
+/* --fail-if worse, for one metric; false: it fails. */
 static bool gate_passes(const struct talk *t, const char *name, const struct paired_result *r)
 {
 	struct buf out = { 0 };
@@ -582,7 +582,7 @@ static bool gate_passes(const struct talk *t, const char *name, const struct pai
 	return passes;
 }
 
-/* 1: no answer can be given; with --fail-if that is its affair. */
+/* 1: no answer is possible; with --fail-if, its conditions decide. */
 static int status_of(const struct talk *t, const struct ab *ab)
 {
 	int status = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_multi_turn.c - `profllm bench multi-turn`: a run of bench serve whose requests are
- * turns of conversations (serve/multi_turn.h), and what vLLM's script prints and writes beside it.
+ * bench_multi_turn.c - `profllm bench multi-turn`: a run of bench serve whose requests are turns of
+ * conversations (serve/multi_turn.h), with the lines and files of vLLM's script in addition.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -93,7 +93,7 @@ static void show(const struct multi_turn *m, const struct point *p,
 	cli_out_buf(&text);
 }
 
-/* As serve_outcome has it: the report is printed, and the record still there. */
+/* As serve_outcome: the report has been printed, and the record still exists. */
 static int on_measured(void *self, const struct point *p, struct err *e)
 {
 	struct verb *v = self;
@@ -137,7 +137,7 @@ static int check(struct verb *v, struct cli *cli)
 	return 0;
 }
 
-/* The rest of the line is bench serve's. */
+/* Parses the remaining words as options of bench serve. */
 static int serve(struct verb *v, struct opt_rest *rest)
 {
 	struct serve_outcome outcome = { .measured = on_measured, .self = v };
@@ -157,7 +157,7 @@ static int serve(struct verb *v, struct opt_rest *rest)
 	return status == 0 && v->wrong ? 1 : status;
 }
 
-/* --verify-output=stop is a flag of its own to the parser. */
+/* The parser treats --verify-output=stop as a separate flag. */
 static void split_flag(int argc, char **argv)
 {
 	static char stop[] = "--verify-output-stop";

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_plot.c - `profllm bench sweep plot` and `plot_pareto`: figures of what sweeps left behind;
- * `profllm bench plot`: a figure of results of any kind.
+ * bench_plot.c - `profllm bench sweep plot` and `plot_pareto`: figures of finished sweeps; `profllm
+ * bench plot`: a figure of any results.
  *
- * Lines of the sweeps' verbs on the terminal are upstream's; what ours adds follows them. Script
- * and data stay next to each figure.
+ * The sweep verbs print upstream's lines, followed by ours. Script and data are kept next to each
+ * figure.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -62,9 +62,9 @@ static int64_t gpus_of(const struct json_value *start, struct arena *a)
 }
 
 /*
- * Warns when servers.json of the experiment's folder names a server of several GPUs and no
- * record has a number that plot_pareto would count by: every server is then taken for one
- * GPU, as upstream takes it. gpu_count_var: what the user named; may be "".
+ * Warns when servers.json of the experiment's folder names a server of several GPUs and no record
+ * has a number that plot_pareto would count by: every server is then counted as one GPU, as
+ * upstream does. gpu_count_var: the column that the user named; may be "".
  */
 static void plot_gpus_warn(const char *folder, const struct frame *records,
 			   const char *gpu_count_var)
@@ -212,7 +212,8 @@ const struct opt_set cmd_bench_sweep_pareto_set = {
 /* ---- names ---- */
 
 /*
- * As pathlib joins and shows paths: no "." in them, no slash twice, an absolute name stands alone.
+ * Joins and prints paths as pathlib does: no "." in them, no double slash; an absolute name
+ * replaces the folder.
  */
 static char *python_path(const char *dir, const char *name)
 {
@@ -245,7 +246,7 @@ static void strip(struct str *s, char c)
 		s->n--;
 }
 
-/* NAME-k=v-k=v.png without what a file's name must not hold (sweep spec 7.4). */
+/* NAME-k=v-k=v.png without characters that are invalid in a file name (sweep spec 7.4). */
 static char *figure_name(const char *name, const struct frame_keys *keys,
 			 const struct frame_group *g, const char *suffix)
 {
@@ -274,7 +275,7 @@ static char *figure_name(const char *name, const struct frame_keys *keys,
 	return buf_take(&out);
 }
 
-/* The path without .png: what script, data and pictures share. Caller frees. */
+/* The path without .png, shared by script, data and pictures. Caller frees. */
 static char *stem_of(const char *path)
 {
 	struct str s = str_of(path);
@@ -282,7 +283,7 @@ static char *stem_of(const char *path)
 	return mem_copy(path, s.n - (str_ends(s, STR(".png")) ? strlen(".png") : 0));
 }
 
-/* The suffix of the file that is told of. */
+/* The suffix of the file that is reported. */
 static const char *first_suffix(unsigned formats)
 {
 	return formats & GNUPLOT_PNG ? ".png" : formats & GNUPLOT_SVG ? ".svg" :
@@ -412,7 +413,7 @@ static void say_no_data(const struct frame_filters *filters)
 	say(&line);
 }
 
-/* In a folder that exists, under a name that is told before. */
+/* Draws one figure into an existing folder, under the name already printed. */
 static int plot_group(const struct plot_opts *o, const struct job *job, struct sweep_plot *p,
 		      const struct frame_keys *fig_by, const struct frame_group *g,
 		      struct arena *a, struct err *e)
@@ -475,7 +476,7 @@ int cmd_bench_sweep_plot(struct cli *cli, void *values)
 
 /* ---- plot_pareto ---- */
 
-/* After upstream's lines: which number of users the points are made with. */
+/* Prints, after upstream's lines, which number of users the points are made with. */
 static void say_users(const struct sweep_pareto *p, const struct pareto_opts *o)
 {
 	const char *const name[SWEEP_USERS_KINDS] = {
@@ -673,7 +674,7 @@ static int read_all(const struct plot_results_opts *o, struct frame *f, struct a
 	return 0;
 }
 
-/* What follows from the GPUs, with what the command line says of them. */
+/* Adds columns derived from the number of GPUs, which the command line may set. */
 static int add_derived(const struct plot_results_opts *o, struct frame *f, struct arena *a,
 		       struct err *e)
 {
@@ -688,7 +689,7 @@ static int add_derived(const struct plot_results_opts *o, struct frame *f, struc
 	return 0;
 }
 
-/* Without a picture's ending; next to the first result unless --output says otherwise. */
+/* The path without a picture's suffix; next to the first result unless --output is given. */
 static const char *result_stem(const struct plot_results_opts *o, struct arena *a)
 {
 	static const char *const ending[] = { ".png", ".svg", ".pdf", ".gp" };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_prioritization.c - `profllm bench prioritization`: in an engine, or with --base-url as
- * a run of bench serve, whose options are all understood then.
+ * bench_prioritization.c - `profllm bench prioritization`: in an engine, or with --base-url as a
+ * run of bench serve, whose options are then accepted.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ static int offline(int argc, char **argv)
 
 /* ---- a server ---- */
 
-/* What bench serve has under another name, or not at all. */
+/* Options that bench serve has under another name, or not at all. */
 enum own { OWN_DATASET, OWN_N, OWN_OUTPUT, OWN_BASELINE, OWN_DETOKENIZE, OWN_INPUT_LEN,
 	   OWN_OUTPUT_LEN, OWNS };
 static const struct { const char *name; bool has_value; } owns[OWNS] = {
@@ -64,7 +64,10 @@ struct online {
 	int argc;
 };
 
-/* "--name" or "--name=value", "_" and "-" alike: the value, or "" without one; NULL: another. */
+/*
+ * Compares with "--name" or "--name=value", "_" equal to "-": the value, or "" without one; NULL:
+ * different.
+ */
 static const char *is_option(const char *word, const char *name)
 {
 	if (word[0] != '-' || word[1] != '-')
@@ -90,7 +93,7 @@ static void give(struct online *o, const char *text)
 	o->argv[o->argc++] = (char *)(uintptr_t)text;
 }
 
-/* Ours are taken out; the rest is bench serve's. */
+/* Takes out our own options; the others are bench serve's. */
 static int sort_words(struct online *o, int argc, char **argv, struct err *e)
 {
 	for (int i = 0; i < argc; i++) {
@@ -120,7 +123,7 @@ static int check_own(const struct online *o, struct err *e)
 	return prioritization_check(&opts, e);
 }
 
-/* What the script asks of every request stands in front, so that it can be overridden. */
+/* What the script sends with every request goes first, so that options can override it. */
 static int make_words(struct online *o, int argc, char **argv, struct err *e)
 {
 	static const char *const always[] = {
@@ -165,7 +168,7 @@ static int64_t number(const char *text)
 	return text && str_to_i64(str_of(text), &v) ? v : 0;
 }
 
-/* Of a result of bench serve. */
+/* Reads a result of bench serve. */
 static int read_run(const struct serve_outcome *from, const struct online *o,
 		    struct prioritization_facts *f, struct prioritization_run *run, struct err *e)
 {
@@ -216,7 +219,7 @@ static int tell(const struct online *o, struct prioritization_facts *f, struct e
 	return rc;
 }
 
-/* One run of bench serve, or two of the same requests. Its status, unless e is filled. */
+/* One run of bench serve, or two of the same requests. Returns its status, unless e is set. */
 static int run_all(struct online *o, struct prioritization_facts *f, struct err *e)
 {
 	struct serve_outcome out = { 0 };

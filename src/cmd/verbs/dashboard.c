@@ -2,8 +2,8 @@
 /*
  * dashboard.c - `profllm dashboard`: one store, one server, signals.
  *
- * INT and TERM end it once what is in flight is done, a second one at once; HUP opens the log
- * anew. Signals are blocked in every thread and waited for in this one.
+ * INT and TERM end it once requests in progress are answered, a second one at once; HUP reopens the
+ * log. Signals are blocked in every thread and waited for in this one.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -114,7 +114,7 @@ const struct opt_set cmd_dashboard_set = {
 	OPT_SET_OF(rows, defaults), .groups = groups,
 };
 
-/* --listen, or what --host and --port say. */
+/* Takes --listen, or --host and --port. */
 static int take_address(struct dashboard_opts *o, struct arena *a, struct err *e)
 {
 	const char *host = o->host ? o->host : HOST;
@@ -175,7 +175,7 @@ static const char *traces_place(const struct dashboard_opts *o, struct arena *a)
 	return o->traces_dir || !is_postgres(o->store) ? o->traces_dir : data_place(a, "traces");
 }
 
-/* One for each database, which all dashboards of a user on this machine share. */
+/* One per database, shared by all dashboards of a user on this machine. */
 static const char *snapshot_place(const struct dashboard_opts *o, struct arena *a)
 {
 	struct buf room = { 0 };
@@ -216,7 +216,7 @@ static int write_port(const struct dashboard_opts *o, const struct web *w, struc
 	return 0;
 }
 
-/* Where it is, how one gets in, and what has no lock. */
+/* Prints the address, how to log in, and who has access without a token. */
 static void say_where(const struct dashboard_opts *o, const struct web *w, const struct store *s)
 {
 	const char *who = web_port(w) ? "every user of this machine" : "every user who can open the socket";
@@ -224,7 +224,7 @@ static void say_where(const struct dashboard_opts *o, const struct web *w, const
 	struct buf room = { 0 };
 	struct str store = redact(str_of(store_kind(s)), &room);
 
-	/* Not by cli_warn, which would hide the token. */
+	/* Not with cli_warn, which would hide the token. */
 	if (token && web_port(w))
 		fprintf(stderr, "profllm dashboard: %s/?token=%s (%.*s; open this URL in a browser; "
 			"the token in it is a password)\n", web_url(w), token, (int)store.n, store.p);
@@ -267,7 +267,7 @@ static int check_launch(const struct dashboard_opts *o, struct arena *a, struct 
 	return 0;
 }
 
-/* Until it is told to end. False: it could not end what was in flight. */
+/* Serves until a signal. False: requests in progress could not be finished. */
 static bool serve(struct web *w, struct buf *kept)
 {
 	sigset_t signals;
@@ -278,12 +278,12 @@ static bool serve(struct web *w, struct buf *kept)
 		web_log_reopen(w);
 	/* A second one ends it at once. */
 	pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
-	/* Before another dashboard can have this address. */
+	/* Before another dashboard can use this address. */
 	dashboard_forget(kept);
 	return web_stop(w);
 }
 
-/* The token for this user's other programs; without it they need --token-file. */
+/* Stores the token for this user's other programs; without it they need --token-file. */
 static void keep_token(const struct web *w, struct buf *path)
 {
 	struct err e = { 0 };
@@ -315,7 +315,7 @@ static int run(const struct dashboard_opts *o, struct cli *cli, struct err *e)
 	struct web *w = NULL;
 	int rc;
 
-	/* Address and tokens first: a store may take seconds to open. */
+	/* Address and tokens are checked first: opening a store may take seconds. */
 	if (web_open(&web, &w, e) < 0)
 		return -1;
 	rc = store_open(&how, &store, e);
@@ -331,7 +331,7 @@ static int run(const struct dashboard_opts *o, struct cli *cli, struct err *e)
 	}
 	if (rc == 0 && !serve(w, &kept)) {
 		/*
-		 * Its threads use the store: they end with the process. What was acknowledged is on
+		 * Its threads use the store, so they end with the process. Acknowledged data is on
 		 * disk.
 		 */
 		fprintf(stderr, "profllm dashboard: shutdown timed out after %d seconds\n",
@@ -350,7 +350,7 @@ static int run(const struct dashboard_opts *o, struct cli *cli, struct err *e)
 
 #define HEALTH_MS 5000
 
-/* How this machine reaches what listens there; one that listens on all is asked on loopback. */
+/* The address by which this machine reaches it; loopback for one that listens on all. */
 static const char *own_name(const char *listen, struct arena *a)
 {
 	static const char *const all[][2] = { { "0.0.0.0:", "127.0.0.1:" }, { "[::]:", "[::1]:" } };
@@ -363,7 +363,7 @@ static const char *own_name(const char *listen, struct arena *a)
 	return arena_printf(a, "http://%s", listen);
 }
 
-/* 0: it is ready. Needs no token, and no proxy is asked. */
+/* 0: it is ready. Needs no token and uses no proxy. */
 static int ask_health(const struct dashboard_opts *o, struct arena *a, struct err *e)
 {
 	const char *name = own_name(o->listen, a);

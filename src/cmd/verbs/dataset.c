@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dataset.c - `profllm dataset show` and `compile`: what bench serve would send, looked at or
- * kept in a file; `convert-sharegpt` and `slices`: files that datasets read, as upstream's
- * scripts make them.
+ * dataset.c - `profllm dataset show` and `compile`: prints, or stores in a file, what bench serve
+ * would send; `convert-sharegpt` and `slices`: makes dataset files as upstream's scripts do.
  *
  * The first two take bench serve's options, so that a command line is tried by changing its first
- * two words. What only concerns sending has no effect.
+ * two words. Options that only concern sending have no effect.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -53,7 +52,7 @@ static const struct opt compile_rows[] = {
 	  .help = "the workload file to write"),
 };
 
-/* bench serve's set with rows of our own behind its rows. */
+/* bench serve's option set followed by rows of our own. */
 struct extended_set {
 	struct opt_set set;
 	struct opt row[OPT_ROWS_MAX];
@@ -145,7 +144,7 @@ static int build(struct cli *cli, struct serve_opts *o, struct point *out)
 			       "with");
 	if (!o->model)
 		o->model = o->tokenizer ? o->tokenizer : "none";
-	/* Nothing is sent, so the path is of no interest. */
+	/* Nothing is sent, so the path does not matter. */
 	if (!opt_given(&serve_opt_set, &cli->result, "endpoint") && endpoint_find(o->backend))
 		o->endpoint = endpoint_find(o->backend)->default_path;
 	if (serve_opts_check(o, &cli->result, &cli->arena, &derived, &cli->err) < 0)
@@ -218,7 +217,7 @@ static void put_lengths(struct json_writer *w, const struct length_values *l)
 	json_end_object(w);
 }
 
-/* Both distributions; v is to be freed. */
+/* Fills both distributions; the caller frees v. */
 static void gather(const struct workload *w, struct length_values l[2])
 {
 	l[0] = (struct length_values){ "prompt_len", "Prompt length (tokens)",
@@ -234,7 +233,7 @@ static void gather(const struct workload *w, struct length_values l[2])
 	stats_sort(l[1].v, l[1].n);
 }
 
-/* Text for a terminal: no more than fits, nothing that moves the cursor. */
+/* Appends text for a terminal: no more than fits, without control characters. */
 static void put_start(struct buf *out, struct str text)
 {
 	struct str start = { text.p, text.n < SHOWN_BYTES ? text.n : SHOWN_BYTES };

@@ -89,7 +89,7 @@ const struct opt_set cmd_ingest_set = {
 /* ---- into the store ---- */
 
 struct batch {
-	struct arena arena;       /* of what is read and told */
+	struct arena arena;       /* of what is read and reported */
 	struct entry {
 		char *path;
 		struct buf bytes; /* the runs borrow from them */
@@ -108,7 +108,7 @@ static void batch_empty(struct batch *b)
 	b->n = b->runs = b->bytes = 0;
 }
 
-/* The traces that the run's document names, into the store. *note: about those left out. */
+/* Stores the traces that the run's document names. *note: about those left out. */
 static int take_named(struct ingest *g, const char *path, struct str document,
 		      struct ingest_run *run, struct arena *a, struct str *note, struct err *e)
 {
@@ -141,7 +141,7 @@ static struct str ingest_run_note(struct arena *a, const struct ingest_run *run,
 						   run->run_id.p, (int)note.n, note.p));
 }
 
-/* What is kept stays, also when a trace cannot be. */
+/* A run stays stored even when its trace cannot be. */
 static int tell_entry(struct ingest *g, const struct entry *entry, const struct put_result *result,
 		      struct arena *a, struct err *e)
 {
@@ -168,7 +168,7 @@ static int tell_entry(struct ingest *g, const struct entry *entry, const struct 
 	return rc;
 }
 
-/* What is read is kept, and told. */
+/* Stores and reports what has been read. */
 static int ingest_flush(struct ingest *g, struct err *e)
 {
 	struct batch *b = g->batch;
@@ -204,7 +204,7 @@ static void show_bar(struct ingest *g)
 	fprintf(stderr, "\r\033[K%zu files, %zu runs", g->files + g->batch->n, g->runs + g->batch->runs);
 }
 
-/* The name that sentences and sweeps know it by; bytes are handed over. */
+/* Adds a file to the batch under the name used in messages and for sweeps; takes over the bytes. */
 static int keep(struct ingest *g, const char *path, struct buf *bytes, bool is_found, struct err *e)
 {
 	struct batch *b = g->batch;
@@ -260,7 +260,7 @@ static void warn(void *self, const char *text)
 	cli_warn(text);
 }
 
-/* The traces that the documents name, each to its run. Notes: about those left out. */
+/* Sends the traces that the documents name, each to its run. Notes: about those left out. */
 static int send_named(struct ingest *g, const char *path, struct str bytes, struct ingest_run *run,
 		      size_t n, struct arena *a, struct str *note, size_t *n_notes, struct err *e)
 {
@@ -288,7 +288,7 @@ static int send_named(struct ingest *g, const char *path, struct str bytes, stru
 	return rc < 0 ? err_wrap(e, "%s: its traces", path) : 0;
 }
 
-/* The answer to an upload, told. -1: it is none, or a trace cannot be sent. */
+/* Reports the answer to an upload. -1: it is malformed, or a trace cannot be sent. */
 static int tell_answer(struct ingest *g, const char *path, struct str bytes,
 		       const struct json_value *answer, struct arena *a, struct err *e)
 {
@@ -375,7 +375,7 @@ static int ingest_send_trace(struct ingest *g, const char *path, const char *run
 
 /* ---- a file that is too large to be read whole ---- */
 
-/* Every piece is read before the first one is kept: what is wrong in one refuses the file. */
+/* Every piece is read before the first one is stored: an error in one refuses the file. */
 static int check_pieces(const char *path, struct str text, struct err *e)
 {
 	struct result_pieces p;
@@ -400,7 +400,7 @@ static int check_pieces(const char *path, struct str text, struct err *e)
 	return more < 0 ? -1 : rc;
 }
 
-/* Each piece is kept by itself: where this is interrupted, the same command takes in the rest. */
+/* Each piece is stored by itself: after an interruption the same command stores the rest. */
 static int keep_pieces(struct ingest *g, const char *path, struct str text, bool is_found,
 		       struct err *e)
 {
@@ -443,8 +443,8 @@ static int ingest_pieces(struct ingest *g, const char *path, bool is_found, stru
 }
 
 /*
- * A file. is_found: it comes from a folder, so that one which holds no result is skipped. -1: the
- * store or the dashboard fails; what is wrong with the file itself is told and counted.
+ * Ingests one file. is_found: it is from a folder, so it is skipped if it holds no result. -1: the
+ * store or the dashboard fails; an error in the file itself is reported and counted.
  */
 static int ingest_file(struct ingest *g, const char *path, bool is_found, struct err *e)
 {
@@ -469,7 +469,7 @@ static int ingest_file(struct ingest *g, const char *path, bool is_found, struct
 	return rc;
 }
 
-/* A file, or a folder's. */
+/* Ingests a file or a folder's files. */
 static int ingest_path(struct ingest *g, const char *path, struct err *e)
 {
 	struct result_files found = { 0 };
@@ -526,9 +526,9 @@ static int attach(struct ingest *g, struct err *e)
 /* ---- --watch: what is there, then what comes, until a signal ---- */
 
 /*
- * A folder is watched before its files are looked at, so that none falls between. A file counts
- * when whoever wrote it has closed it or has renamed it to its name. A file that cannot be read yet
- * and was changed a moment ago is still being written: it comes again when it is closed.
+ * A folder is watched before its files are listed, so that none is missed. A file counts once its
+ * writer has closed it or renamed it. A file that cannot be read yet and was changed a moment ago
+ * is still being written: it comes again when it is closed.
  */
 
 #define WAIT_MS 500
@@ -547,7 +547,7 @@ struct watch {
 	struct arena names;      /* of taken */
 };
 
-/* A file that was found and then is told by an event is taken once. */
+/* Detects that a listed file is reported by an event as well, so that it is read once. */
 static uint64_t state_of(const char *path)
 {
 	struct stat st = { 0 };
@@ -624,7 +624,7 @@ static bool is_young(const char *path)
 	return stat(path, &st) == 0 && clock_real_ns() / 1000000000 - st.st_mtime < YOUNG_S;
 }
 
-/* Whether it is whole: nobody asks the store about half a file. */
+/* Whether the file is complete, so that the store is not asked about half a file. */
 static bool is_whole(const char *path)
 {
 	struct buf bytes = { 0 };
@@ -638,7 +638,7 @@ static bool is_whole(const char *path)
 	return is_good;
 }
 
-/* A folder that is new to us, with what is in it already. */
+/* Watches a new folder and takes the files already in it. */
 static int take_folder(struct watch *w, const char *path, struct err *e)
 {
 	struct result_files found = { 0 };
@@ -661,7 +661,7 @@ static int take_folder(struct watch *w, const char *path, struct err *e)
 	return rc;
 }
 
-/* Files that nobody has closed for a while are told as they are. */
+/* Takes files as they are that have not been closed for a while. */
 static int take_late(struct watch *w, struct err *e)
 {
 	int rc = 0;

@@ -28,7 +28,7 @@ static int worst_of(const bool has[INGEST_OUTCOMES])
 	return INGEST_SKIPPED;
 }
 
-/* A file is what the worst of its runs is. */
+/* A file's outcome is the worst of its runs' outcomes. */
 static int outcome_of(const struct ingest_run *run, size_t n)
 {
 	bool has[INGEST_OUTCOMES] = { false };
@@ -113,7 +113,7 @@ void ingest_bar_clear(struct ingest *g)
 		fputs("\r\033[K", stderr);
 }
 
-/* "A sentence. (3 runs)": how many there are, cut from the sentence. */
+/* "A sentence. (3 runs)": returns the number and cuts it from the sentence. */
 static size_t cut_runs(struct str *note)
 {
 	const char *open = note->n ? memrchr(note->p, '(', note->n) : NULL;
@@ -171,7 +171,7 @@ static void add_note(struct ingest *g, const char *path, struct str text)
 	one.path = mem_text(path);
 	g->note = mem_grow(g->note, i + 1, sizeof(*g->note));
 	g->note[g->n_notes++] = one;
-	/* Whoever watches waits for no end. */
+	/* While watching there is no end at which to print it. */
 	if (g->o->is_watching)
 		say_note(&one);
 	if (g->n_notes == NOTES_MAX)

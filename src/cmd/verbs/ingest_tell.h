@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ingest_tell.h - what `profllm ingest` is doing, and what it says of each file: a line, or a line
- * of JSON; what is doubtful in files is said once for all of them, at the end.
+ * ingest_tell.h - prints the progress of `profllm ingest` and the outcome of each file, as a line
+ * or a line of JSON; doubts about files are printed once for all of them, at the end.
  */
 #pragma once
 #include <stdbool.h>
@@ -19,13 +19,13 @@ struct ingest_opts {
 	bool is_watching, is_json, no_traces;
 };
 
-/* What came of a run, or of a file without any; skipped: JSON of a folder that is no result. */
+/* Outcome of a run, or of a file without any; skipped: JSON in a folder that is not a result. */
 enum { INGEST_SKIPPED = PUT_INVALID + 1, INGEST_OUTCOMES };
 
-/* traces: how many of those that its document names came along. */
+/* traces: how many of the traces named by its document were stored. */
 struct ingest_run { struct str run_id, reason; int64_t id; int outcome; size_t traces; };
 
-/* A sentence about files, said once for all of them. */
+/* A note about files, printed once for all of them. */
 struct ingest_note { char *text, *path; size_t files, runs; }; /* path: the first file */
 
 struct ingest {
@@ -40,19 +40,21 @@ struct ingest {
 	struct ingest_note *note;
 	size_t n_notes;
 	struct buf line;
-	/* Of a file that is taken in pieces. */
+	/* For a file that is read in pieces. */
 	char part[64];                      /* "lines 1 to 20"; "": a whole file */
 	bool has_part[INGEST_OUTCOMES];     /* outcomes of its pieces */
 };
 
-/* A file is over: its runs (n, at least one) and its notes, once it is kept or refused. */
+/*
+ * Reports a finished file: its runs (n, at least one) and its notes, once it is stored or refused.
+ */
 void ingest_tell(struct ingest *g, const char *path, const struct ingest_run *run, size_t n,
 		 const struct str *note, size_t n_notes);
-/* A file that has no run. is_found: in a folder, where other JSON is skipped. */
+/* Reports a file without a run. is_found: in a folder, where other JSON is skipped. */
 void ingest_tell_wrong(struct ingest *g, const char *path, bool is_found, const struct err *why);
-/* All pieces of a file were told: it counts as one file, of the worst outcome among them. */
+/* Ends a file that was reported in pieces: it counts once, with the worst outcome among them. */
 void ingest_tell_parts(struct ingest *g);
-/* The sums, at the end. */
+/* Prints the totals at the end. */
 void ingest_tell_all(struct ingest *g);
 void ingest_say_notes(struct ingest *g);
 void ingest_bar_clear(struct ingest *g);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_show.c - what `profllm run` shows, see run_verb.h: stages, reports and progress while it
+ * run_show.c - the output of `profllm run`, see run_verb.h: stages, reports and progress while it
  * runs, lines of JSON for other programs, plans, checks and the configuration.
  */
 #include <errno.h>
@@ -57,7 +57,7 @@ static void on_line(void *self, const char *text)
 	cli_line(text);
 }
 
-/* A report: the load is over. */
+/* Prints a report; the load has ended. */
 static void on_text(void *self, struct str text)
 {
 	live_leave(((struct run_talk *)self)->live);
@@ -286,7 +286,7 @@ static void events_sample(void *self, const struct run_sample *now)
 
 	if (r->inner.run.sample)
 		r->inner.run.sample(r->inner.run.self, now);
-	/* The last ones are of the finished load, whenever they come. */
+	/* The last values belong to the finished load, whenever they come. */
 	if (at - r->telemetry_ns < TELEMETRY_NS && now->load.done < now->n_rows)
 		return;
 	r->telemetry_ns = at;
@@ -418,7 +418,7 @@ static void report_sample(void *self, const struct run_sample *now)
 		r->inner.run.sample(r->inner.run.self, now);
 }
 
-/* A member has ended: its document, as it is in its file. */
+/* A member has ended: reports its document, as in its file. */
 static void report_document(struct run_report *r, const struct suite_now *now)
 {
 	struct buf text = { 0 };
@@ -437,7 +437,7 @@ static const char *report_url(const char *url, const struct suite_member *m)
 	return url ? url : m->x.output.dashboard;
 }
 
-/* The address was looked at before anything was run, its token may have gone since. */
+/* The address was checked before anything ran, but its token may be invalid by now. */
 static void report_begins(struct run_report *r, const struct suite_member *m)
 {
 	const struct reporter_opts o = { .url = report_url(r->url, m), .kind = "run",
@@ -578,7 +578,7 @@ int run_check(struct command_run *c)
 	return *cli_is_interrupted() ? RUN_EXIT_INTERRUPTED : status;
 }
 
-/* What each member was told, and what its benchmark and its servers have by themselves. */
+/* A member's configuration as given, and the settings of its benchmark and servers. */
 static void print_member(struct json_writer *w, const struct suite_member *m)
 {
 	json_begin_object(w);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_verb.h - the two files of `profllm run`: run.c runs, run_show.c shows. */
+/* run_verb.h - the two files of `profllm run`: run.c runs, run_show.c prints. */
 #pragma once
 #include "cmd/console/cli.h"
 #include "cmd/console/live.h"
@@ -9,9 +9,9 @@
 #include "host/engine/extra.h"
 
 /*
- * What `profllm run` shows while it runs: lines of stages and reports on stdout,
- * warnings and one bar on stderr, the members of a suite as they begin and end. With a live view
- * lines wait while load runs, and appear in their order after it.
+ * Output of `profllm run` while it runs: lines of stages and reports on stdout, warnings and one
+ * bar on stderr, the members of a suite as they begin and end. With a live view lines wait while
+ * load runs, and appear in order after it.
  */
 struct run_talk {
 	bool is_bar, is_off;      /* progress as a bar; no progress at all */
@@ -25,28 +25,27 @@ struct run_talk {
 
 /* progress: "auto", "bar", "lines", "none". */
 void run_talk_init(struct run_talk *t, const char *progress);
-/* t stays where it is. log_fd: experiment_hooks. */
+/* t must not move. log_fd: experiment_hooks. */
 struct suite_hooks run_talk_hooks(struct run_talk *t, int log_fd);
 void run_talk_clear(struct run_talk *t);
 
 /*
- * `profllm run --events FILE`: what goes on, as lines of JSON for other
- * programs.
+ * `profllm run --events FILE`: progress as lines of JSON for other programs.
  *
  *   {"event": "progress", "at": S, "what": "Benchmark", "done": 12, "total": 100}
- *   {"event": "progress", "at": S, "line": "..."}                 what is said of a stage
+ *   {"event": "progress", "at": S, "line": "..."}                 a message of a stage
  *   {"event": "progress", "at": S, "member": "...", "number": 2, "of": 5, "status": null}
  *   {"event": "telemetry", "at": S, "done": 12, ...}              once a second while load runs
  *
- * at: seconds since 1970. What nobody told is null. The file is added to and each line written
- * at once; a disk that is full ends the lines, not the run.
+ * at: seconds since 1970. Unknown values are null. Lines are appended, each at once; a full disk
+ * ends the lines, not the run.
  */
 
 struct run_events;
 
 /*
- * hooks is changed: it tells both who it told before and the file. path NULL: *out is NULL and
- * nothing is changed. ERR_USAGE: the file cannot be written.
+ * Changes hooks so that they write to the file and then call the previous hooks. path NULL: *out is
+ * NULL and nothing is changed. ERR_USAGE: the file cannot be written.
  */
 int run_events_begin(const char *path, struct suite_hooks *hooks, struct run_events **out,
 		     struct err *e);
@@ -54,15 +53,15 @@ void run_events_end(struct run_events *r); /* accepts NULL */
 
 /*
  * `profllm run --dashboard URL`: each member reports as a run of its own (console/reporter.h), and
- * ends with its document. Members that run as children of this process report by themselves.
+ * ends with its document. Members that run as child processes report by themselves.
  */
 
 struct run_report;
 
 /*
- * hooks is changed, as by run_events_begin, unless neither url nor a member's output.dashboard says
- * where to. Unless is_itself the addresses are only looked at: children report. ERR_USAGE: one is
- * no address.
+ * Changes hooks as run_events_begin does, unless neither url nor a member's output.dashboard names
+ * an address. Without is_itself the addresses are only checked: children report. ERR_USAGE: one is
+ * not an address.
  */
 int run_report_begin(const char *url, bool is_itself, const struct suite *suite,
 		     struct suite_hooks *hooks, struct run_report **out, struct err *e);
@@ -102,13 +101,13 @@ struct command_run {
 	struct arena arena;
 };
 
-/* Where the document of m (NULL: of any) goes, and as whom; url NULL: nowhere. */
+/* Where the document of m (NULL: of any) is sent, and with which token; url NULL: nowhere. */
 struct upload_opts run_upload_opts(struct command_run *c, const struct suite_member *m);
 
 /*
- * --compare-with, output.compare_with: the newest earlier runs of the same configurations against
- * those of now. out is empty when it was not asked for, or nothing was measured; what cannot be
- * looked up is a warning. In c's arena.
+ * --compare-with, output.compare_with: compares the newest earlier runs of the same configurations
+ * with this run's. out is empty when not asked for, or nothing was measured; what cannot be looked
+ * up is a warning. In c's arena.
  */
 void run_earlier(struct command_run *c, struct suite_against *out);
 

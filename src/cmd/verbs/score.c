@@ -2,9 +2,9 @@
 /*
  * score.c - `profllm bench score`: the report of a recorded run, again.
  *
- * Without options the same report and the same result as when the run ended;
- * options choose other percentiles, blocks or limits. Several files are hosts of
- * one run: their records are merged and their shares of the load added up.
+ * Without options, the same report and the same result as when the run ended; options choose other
+ * percentiles, blocks or limits. Several files are hosts of one run: their records are merged and
+ * their shares of the load added up.
  */
 #include <stdio.h>
 
@@ -147,7 +147,7 @@ static int load_one(const char *path, struct loaded *l, struct arena *a, struct 
 	return 0;
 }
 
-/* Shares of the load add up; the worst of what the drivers saw stands. */
+/* Adds up the shares of the load; of the drivers' observations the worst counts. */
 static void add_meta(struct report_meta *sum, const struct report_meta *one)
 {
 	int64_t step = one->trust.clock_step_ns, old = sum->trust.clock_step_ns;
@@ -202,7 +202,7 @@ static void warn_lines(struct buf *lines)
 	buf_release(lines);
 }
 
-/* Parts of one plan: what mpirun's processes sent (bench/serve/dealt.c). */
+/* Whether the files are parts of one plan, sent by mpirun's processes (bench/serve/dealt.c). */
 static bool are_dealt(const struct loaded *one, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -211,7 +211,7 @@ static bool are_dealt(const struct loaded *one, size_t n)
 	return true;
 }
 
-/* Each part's options are those of the whole run. */
+/* Joins the parts; each has the options of the whole run. */
 static int rejoin(struct loaded *one, size_t n, struct loaded *out, struct err *e)
 {
 	struct report_meta *meta = &out->meta;
@@ -318,7 +318,7 @@ static bool is_drawn(const struct score_choice *o)
 	return o->plot_timeline || o->plot_dataset_stats || o->plot_turns;
 }
 
-/* Checked like the files of bench serve, though nothing was measured yet that could be lost. */
+/* Checked like the files of bench serve, although no measurement could be lost here. */
 static int plot(const struct score_choice *o, const struct report *r, const char *path,
 		struct err *e)
 {
@@ -346,7 +346,9 @@ static int write_files(const struct score_choice *o, const struct report *r, str
 	struct target t = { 0 };
 	int rc = 0;
 
-	/* Plots alone belong to the result that the run itself saved. */
+	/*
+	 * If only plots are asked for, they are named after the result that the run itself saved.
+	 */
 	if (o->save_result || o->append_result || is_drawn(o))
 		rc = target_name(&t, r->facts, o->result_dir, o->result_filename,
 				 o->append_result || !o->save_result, e);
@@ -389,7 +391,7 @@ int cmd_bench_score(struct cli *cli, void *values)
 	struct loaded l = { 0 };
 	int rc = -1;
 
-	/* A bad option is told before a large file is read. */
+	/* A bad option is reported before a large file is read. */
 	if (score_choose(&o->choice, &unread, &cli->arena, &cli->err) == 0 &&
 	    load(&o->files, &l, &cli->arena, &cli->err) == 0)
 		rc = score_show(&o->choice, &l.record, &l.info, &l.meta, &cli->arena, &cli->err);

@@ -111,7 +111,7 @@ static struct plots plots_of(const struct serve_opts *o, const struct serve_deri
 			       .timeline_ms = { d->timeline_ms[0], d->timeline_ms[1] } };
 }
 
-/* What a generated name tells, but for the date. */
+/* The parts of a generated name, except the date. */
 static struct report_facts named_facts(const struct serve_opts *o, const struct serve_derived *d,
 				       const char *model_id)
 {
@@ -123,7 +123,7 @@ static struct report_facts named_facts(const struct serve_opts *o, const struct 
 	};
 }
 
-/* The name as it will be generated, with a date and a model of the right length. */
+/* Checks the generated name, with a date and a model of the right length. */
 static int check_result_path(const struct serve_opts *o, const struct serve_derived *d,
 			     struct err *e)
 {
@@ -143,7 +143,7 @@ static int check_result_path(const struct serve_opts *o, const struct serve_deri
 	return rc;
 }
 
-/* Whether anything is called by the result's name. */
+/* Whether any file is named after the result. */
 static bool writes_by_name(const struct serve_opts *o)
 {
 	return o->save_result || o->append_result || o->plot_timeline || o->plot_dataset_stats ||
@@ -168,7 +168,7 @@ static int check_outputs(const struct serve_opts *o, const struct serve_derived 
 	return check_result_path(o, d, e);
 }
 
-/* Chooses the name by the run that is saved, or in a dry run, which has none, by the time. */
+/* Generates the name from the run that is saved, or in a dry run from the time. */
 static int name_result(struct talk *talk, const struct point *point, struct err *e)
 {
 	const struct serve_opts *o = talk->opts;
@@ -220,7 +220,7 @@ static int save_detailed(const struct serve_opts *o, const struct scored *scored
 	return rc < 0 ? err_wrap(e, "--output-json") : 0;
 }
 
-/* The last error is what ends the program; one that is already there stays. */
+/* The last error ends the program; one that is already there stays. */
 static void add_error(struct err *e, const struct err *also)
 {
 	if (also->code && e->code)
@@ -229,7 +229,7 @@ static void add_error(struct err *e, const struct err *also)
 		*e = *also;
 }
 
-/* What stdout is for with --report json and --quiet. */
+/* Prints to stdout with --report json and --quiet. */
 static int print_result(const struct serve_opts *o, const struct report *r, struct buf *text,
 			struct err *e)
 {
@@ -245,7 +245,7 @@ static int print_result(const struct serve_opts *o, const struct report *r, stru
 	return 0;
 }
 
-/* One run is measured: its report is printed, its record stored, and all of it kept. */
+/* A run is measured: prints its report, stores its record, and keeps both. */
 static void on_measured(void *self, struct point *point)
 {
 	struct talk *talk = self;
@@ -287,7 +287,7 @@ static void on_measured(void *self, struct point *point)
 		add_error(&talk->err, &e);
 		e = (struct err){ 0 };
 	}
-	/* The record is completed even when the result has no room, and the other way round. */
+	/* The record is completed even if the result cannot be written, and vice versa. */
 	point_store(point, &e);
 	add_error(&talk->err, &e);
 	repeat_take(run, point);
@@ -321,7 +321,10 @@ static void count_asked(const struct report *r, struct serve_outcome *out)
 	}
 }
 
-/* Conditions are held against the result that would be saved. The status of a failed run wins. */
+/*
+ * Checks the conditions with the result that would be saved. A failed run's status takes
+ * precedence.
+ */
 static int judge(struct talk *talk, const struct scored *scored, int status)
 {
 	struct buf json = { 0 };
@@ -340,7 +343,7 @@ static int judge(struct talk *talk, const struct scored *scored, int status)
 	return rc < 0 ? 1 : status ? status : rc;
 }
 
-/* All runs are over: of several, the one in the middle is saved, with the values of all. */
+/* All runs are over: of several, saves the middle one, with the values of all. */
 static int finish(struct talk *talk)
 {
 	const struct serve_opts *o = talk->opts;
@@ -419,7 +422,7 @@ static void plot_load(struct talk *talk, const struct point *point)
 	buf_release(&note);
 }
 
-/* Nothing was measured: whoever waits for the files learns why. */
+/* Nothing was measured: the files for other programs state the reason. */
 static void judge_none(struct gates *g, const struct err *why)
 {
 	struct err e = { 0 };
@@ -429,7 +432,7 @@ static void judge_none(struct gates *g, const struct err *why)
 		cli_warn(e.text);
 }
 
-/* --dashboard: the run begins there, under the name of what is measured. */
+/* --dashboard: begins the run there, under the name of what is measured. */
 static int begin_report(struct talk *talk, struct err *e)
 {
 	const struct serve_opts *o = talk->opts;
@@ -458,7 +461,7 @@ static int begin_report(struct talk *talk, struct err *e)
 	return 0;
 }
 
-/* What is saved is sent, once it is saved. */
+/* Sends the result once it is saved. */
 static void end_report(struct talk *talk, const struct err *e)
 {
 	struct buf json = { 0 };
@@ -526,7 +529,7 @@ static int run(const struct serve_opts *o, const struct serve_derived *d, const 
 	return rc < 0 ? rc : status;
 }
 
-/* What a pattern stands for, so that it can be written out. */
+/* Prints the options that a pattern implies, so that they can be written out. */
 static void print_pattern(const struct serve_opts *o, const struct opt_result *given)
 {
 	struct buf flags = { 0 };
@@ -550,7 +553,7 @@ static int check_gates(const struct gates *g, const struct serve_opts *o,
 
 /* ---- several processes together (bench/serve/dealt.c) ---- */
 
-/* What the user's options cannot mean then. */
+/* Refuses options that have no meaning with several ranks. */
 static int check_ranks(const struct ranks *r, const struct serve_opts *o,
 		       const struct serve_derived *d, struct err *e)
 {
@@ -586,7 +589,7 @@ static void leave_to_first(const struct ranks *r, struct serve_opts *o, struct s
 	memset(&d->system, 0, sizeof(d->system));
 }
 
-/* What is drawn at random is drawn by rank 0. */
+/* Rank 0 draws all random values. */
 static int share_draws(struct ranks *r, struct serve_opts *o, struct arena *a, struct err *e)
 {
 	struct { char prefix[256], salt[SALT_KEY_BYTES + 32]; } drawn = { 0 };

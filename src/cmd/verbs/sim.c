@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim.c - `profllm sim`: one server, SIGINT and SIGTERM; options into a server and its hardware;
- * starting, with the lines by which vLLM's start is known (sizes and times that other programs look
- * for), on stderr.
+ * sim.c - `profllm sim`: one server, SIGINT and SIGTERM; turns options into a server and its
+ * hardware; prints the lines of vLLM's start (sizes and times that other programs look for) on
+ * stderr.
  *
- * Bad options exit with 2, what the world refuses (a taken port, an unwritable file) and a
- * model that does not fit with 1, a stop by signal with 0.
+ * Exit status: 2 for bad options, 1 for failures (a taken port, an unwritable file) and a model
+ * that does not fit, 0 after a signal.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -51,7 +51,7 @@ static const char *grouped(char out[32], int64_t v)
 
 static volatile sig_atomic_t is_stop_wanted;
 
-/* A signal just before a nap is noticed just after it. */
+/* A signal just before a sleep is noticed just after it. */
 #define NAP_S 0.05
 
 /* True when a signal cut it short. */
@@ -82,7 +82,7 @@ int sim_start_fail(const char *how, struct err *e)
 	return err_set(e, ERR_USAGE, "--fail-start: expected oom, killed or exit=N, got '%.80s'", how);
 }
 
-/* As in vLLM once for each data-parallel rank, whose pipeline stages share a cache. */
+/* As in vLLM, once for each data-parallel rank, whose pipeline stages share a cache. */
 void sim_log_cache(const struct sim_setup *s, int64_t ranks)
 {
 	char tokens[32], length[32];
@@ -95,7 +95,7 @@ void sim_log_cache(const struct sim_setup *s, int64_t ranks)
 			(double)each / (double)s->sim.max_model_len);
 }
 
-/* vLLM's line of what its configuration has come to, and two limits that vLLM says elsewhere. */
+/* vLLM's line with its final configuration, and two limits that vLLM prints elsewhere. */
 static void log_config(const struct sim_cli *cli, const struct sim_setup *s)
 {
 	const struct hardware_opts *o = &s->hw.opts;
@@ -111,8 +111,8 @@ static void log_config(const struct sim_cli *cli, const struct sim_setup *s)
 }
 
 /*
- * What comes before listening: phases of loading with their log lines and their time, faults of
- * --fail-start and --never-ready. 1: a signal ended it; -1 with e: it failed.
+ * What precedes listening: phases of loading with their log lines and times, faults of --fail-start
+ * and --never-ready. 1: a signal ended it; -1 with e: it failed.
  */
 static int sim_start(const struct sim_cli *cli, const struct sim_setup *s, struct err *e)
 {
@@ -189,7 +189,7 @@ struct drafts {
 	const char *method;
 };
 
-/* --speculative-config, which --spec-tokens and --spec-method overrule where they are given. */
+/* --speculative-config; --spec-tokens and --spec-method take precedence. */
 static int drafts_read(const struct sim_cli *cli, const struct cli *parsed, struct drafts *d,
 		       struct arena *a, struct err *e)
 {
@@ -212,7 +212,7 @@ static int drafts_read(const struct sim_cli *cli, const struct cli *parsed, stru
 	return 0;
 }
 
-/* Where traces go, if anybody wants some. */
+/* Reads where traces go, if profiling is asked for. */
 static int profiler_read(const struct sim_cli *cli, struct sim_opts *out, struct arena *a,
 			 struct err *e)
 {
@@ -354,7 +354,7 @@ static struct hardware_opts hardware_of(const struct sim_cli *c, const struct cl
 	};
 }
 
-/* What the hardware decides takes the place of what was not said outright. */
+/* Values from the hardware replace those that were not given. */
 static void hardware_apply(const struct sim_cli *c, const struct cli *parsed,
 			   struct sim_setup *s)
 {
@@ -375,7 +375,7 @@ static void hardware_apply(const struct sim_cli *c, const struct cli *parsed,
 		s->sim.kv_cache_tokens = hw->kv_tokens;
 }
 
-/* Arguments that say something about hardware which nobody named. */
+/* Notes which arguments have no effect because no hardware was named. */
 static void without_hardware(const struct sim_cli *c, const struct cli *parsed, struct sim_setup *s)
 {
 	static const char *const names[] = {
@@ -395,7 +395,7 @@ static void without_hardware(const struct sim_cli *c, const struct cli *parsed, 
 		buf_add_char(&s->notes, '\n');
 }
 
-/* A proxy and a cache for others run no requests. */
+/* A proxy or a cache server runs no requests. */
 static bool is_for_others(const struct sim_cli *c)
 {
 	return c->role && (strcmp(c->role, "proxy") == 0 || strcmp(c->role, "cache") == 0);
@@ -450,7 +450,7 @@ int sim_setup(const struct sim_cli *cli, const struct cli *parsed, const struct 
 		if (hardware_plan(&hardware, &out->hw, e) < 0)
 			return -1;
 		hardware_apply(cli, parsed, out);
-		/* The hardware's own cache was held against it by hardware_plan. */
+		/* hardware_plan has already compared the hardware's own cache with this length. */
 		if (given(parsed, "kv-cache-tokens") && is_engine &&
 		    length_check(cli, parsed, args, out, e) < 0)
 			return -1;
@@ -520,7 +520,7 @@ static int serve(const struct sim_cli *cli, const struct sim_setup *setup, struc
 	/* Before signals are caught, so that they end it. */
 	if (cli->is_daemon_forked && stray_leave(STRAY_SECONDS, e) < 0)
 		return -1;
-	/* Before the port file exists, so that whoever waits for it may stop us at once. */
+	/* Before the port file exists, so that a program waiting for it may stop us at once. */
 	signals_catch(cli->is_term_ignored);
 	rc = sim_start(cli, setup, e);
 	if (rc)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim_rows.c - the options of `profllm sim`. Those that vLLM's server has keep its names; what
- * else it takes is translated, or checked and dropped. Roles, and KV caches from elsewhere.
+ * sim_rows.c - the options of `profllm sim`. Options of vLLM's server keep their names; others that
+ * it accepts are translated, or checked and dropped. Roles, and KV caches from elsewhere.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -350,7 +350,7 @@ static const struct opt *row_find(const struct fit *f, struct str name)
 	return NULL;
 }
 
-/* The name as it was typed, without dashes, "no-", a value and keys of JSON. */
+/* The name as typed, without dashes, "no-", a value and JSON keys. */
 static struct str bare_name(const struct engine_token *t)
 {
 	struct str name = t->name;
@@ -379,7 +379,7 @@ static void add(struct fit *f, const char *text)
 	f->out->argv[f->out->argc++] = (char *)(uintptr_t)text;
 }
 
-/* Integers with a suffix are written out; "auto" and -1 are what fits. */
+/* Expands integers with a suffix; "auto" and -1 mean what fits. */
 static const char *value_text(struct fit *f, const struct engine_token *t, bool *is_dropped)
 {
 	const char *text = arena_text(f->arena, t->value);
@@ -387,7 +387,7 @@ static const char *value_text(struct fit *f, const struct engine_token *t, bool 
 		arena_printf(f->arena, "--%s=%s", t->arg->name, text), NULL };
 	int64_t number;
 
-	/* What is no such number is our option's to refuse. */
+	/* Other values are left for our option to refuse. */
 	if (t->arg->kind != ENGINE_HUMAN || engine_arg_check(t->arg, t->value, NULL) < 0)
 		return text;
 	if (strcmp(t->arg->name, "max-model-len") == 0 &&
@@ -399,7 +399,7 @@ static const char *value_text(struct fit *f, const struct engine_token *t, bool 
 	return number == INT64_MIN ? text : arena_printf(f->arena, "%" PRId64, number);
 }
 
-/* An option of vLLM's that is one of ours, in our spelling. */
+/* Adds an option of vLLM that is one of ours, in our spelling. */
 static void option_add(struct fit *f, const struct engine_token *t)
 {
 	const char *name = t->arg->name, *no = t->is_off ? "no-" : "";
@@ -439,8 +439,8 @@ static int option_drop(struct fit *f, const struct engine_token *t)
 }
 
 /*
- * A name that neither vLLM nor we know, and that is nearer to one of vLLM's than to one of ours:
- * the option parser knows ours alone. Beginnings of ours are none of these.
+ * Refuses a name that neither vLLM nor we know and that resembles one of vLLM's more than ours: the
+ * option parser knows only ours. Abbreviations of ours are accepted.
  */
 static int unknown_check(const struct fit *f, const struct engine_token *t)
 {
@@ -502,9 +502,9 @@ int sim_args_fit(const struct opt_set *set, char **argv, struct sim_args *out, s
 	return 0;
 }
 
-/* ---- roles, --kv-transfer-config and its host tiers, servers behind a proxy ---- */
+/* ---- roles, --kv-transfer-config and its host tiers, servers of a proxy ---- */
 
-/* Of a model without known hardware: an 8B model's, over PCIe 4. */
+/* For a model without known hardware: an 8B model's, over PCIe 4. */
 #define TOKEN_BYTES 131072.0
 #define LINK_BYTES_PER_S 25e9
 
@@ -547,7 +547,7 @@ static double real_of(const struct json_value *object, const char *key)
 	return json_real(json_get(object, key), 0);
 }
 
-/* Bytes of all of the model's layers. */
+/* Bytes per token in all of the model's layers. */
 static double token_bytes(const struct sim_cli *c, const struct sim_setup *s)
 {
 	return s->has_hardware ? s->hw.kv_token_bytes * (double)(c->tp * c->pp) : TOKEN_BYTES;
@@ -573,7 +573,7 @@ static double tier_tokens(const struct sim_cli *c, const struct connector *k,
 	return bytes / token_bytes(c, s);
 }
 
-/* LMCache is told of its server by the environment. */
+/* LMCache takes its server's address from the environment. */
 static const char *cache_url(const struct sim_cli *c, const struct connector *k)
 {
 	const char *lmcache = getenv("LMCACHE_REMOTE_URL");

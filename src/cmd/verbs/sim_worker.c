@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim_worker.c - see sim_cli.h: the modelled engine as a worker program. Its options are those
- * it was started with and, behind them, the engine's arguments of each "load".
+ * sim_worker.c - see sim_cli.h: the modelled engine as a worker program. Its options are those it
+ * was started with, followed by the engine's arguments of each "load".
  *
- * Compiling is remembered by a small file in $VLLM_CACHE_ROOT, else in $PROFLLM_CACHE_DIR/sim,
- * $XDG_CACHE_HOME/profllm/sim or ~/.cache/profllm/sim: with it the next load of the same model is
- * a warm one.
+ * A small file in $VLLM_CACHE_ROOT, else in $PROFLLM_CACHE_DIR/sim, $XDG_CACHE_HOME/profllm/sim or
+ * ~/.cache/profllm/sim marks a compiled model: with it the next load of the same model is a warm
+ * one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,9 +28,9 @@
 #include "sim/serving/worker.h"
 #include "version.h"
 
-/* Of the time a model takes to start, unless --startup-scale says otherwise. */
+/* Share of the time a model takes to start, unless --startup-scale is given. */
 #define WORKER_STARTUP_SCALE 0.002
-/* Seconds to start a model that nobody described. */
+/* Seconds to start a model without a description. */
 #define SOME_LOAD_S 6.0
 #define SOME_COMPILE_S 24.0
 #define SOME_PROFILE_S 2.0
@@ -78,7 +78,7 @@ static bool cache_root(char *out, size_t n)
 	return false;
 }
 
-/* Where the compiled form of this model under these arguments would be. */
+/* The path that marks this model as compiled under these arguments. */
 static void marker_name(struct host *h)
 {
 	const struct hardware_opts *o = &h->setup.hw.opts;
@@ -99,7 +99,7 @@ static void marker_name(struct host *h)
 		 sizeof(identity) - 1 }));
 }
 
-/* While later phases go on, whose deadlines stand: no time is lost. */
+/* Written while later phases run; their deadlines are fixed, so no time is lost. */
 static void marker_leave(const struct host *h)
 {
 	char *folder = mem_text(h->marker);
@@ -159,7 +159,7 @@ static bool has_part(const char *text, const char *const *parts)
 	return false;
 }
 
-/* What vLLM's arguments say that the server's model has no use for. */
+/* Reads vLLM's arguments that the simulated model's options do not cover. */
 static void engine_read(struct host *h, char *const *argv, struct sim_model *m, bool *has_encoder)
 {
 	static const char *const pooling[] = { "embed", "rerank", "bge-", "e5-", "gte-", NULL };
@@ -186,7 +186,7 @@ static void engine_read(struct host *h, char *const *argv, struct sim_model *m, 
 	*has_encoder = encoder && strcasecmp(encoder, "true") == 0;
 }
 
-/* Ours, then the engine's: a program's name in front, for those who look behind it. */
+/* Our arguments, then the engine's, after a program name as argv[0]. */
 static char **argv_join(struct host *h, char *const *args)
 {
 	size_t n = 1, k;
@@ -262,7 +262,7 @@ static int plan(void *self, char *const *args, struct sim_model *m, struct err *
 
 /* ---- the load ---- */
 
-/* Asleep until shortly before, which is woken from late on a busy machine; then awake. */
+/* Sleeps until shortly before the time, as waking up is late on a busy machine; then spins. */
 #define AWAKE_NS 1000000
 
 static void wait_until(int64_t at_ns)
@@ -297,7 +297,7 @@ static void phase_log(const struct host *h, const struct sim_model *m, const str
 	}
 }
 
-/* vLLM's counters, which can be read where the engine is in this process. */
+/* vLLM's counters, which are readable when the engine is in this process. */
 static void counter_fill(struct sim_model *m, const struct sim_phase *p)
 {
 	if (m->is_in_process && strcmp(p->name, "torch.compile") == 0)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tokenizer.c - `profllm tokenizer encode|decode|count|compile|show`: text to token
- * ids and back, for files, pipes and other programs.
+ * tokenizer.c - `profllm tokenizer encode|decode|count|compile|show`: text to token ids and back,
+ * for files, pipes and other programs.
  *
- * Plainly a file is one text (decode: a line is one sequence of ids); with --jsonl
- * each line holds one. A line in gives a line out, in the same order, whatever the
- * number of threads.
+ * By default a file is one text (decode: a line is one sequence of ids); with --jsonl each line
+ * holds one. Each input line gives an output line, in the same order, whatever the number of
+ * threads.
  */
 #include "cmd/console/cli.h"
 
@@ -169,7 +169,7 @@ static int read_text(struct state *s, struct str line, struct str *text, struct 
 	return 0;
 }
 
-#define ID_BYTES_MAX 12 /* ten digits and what stands between two */
+#define ID_BYTES_MAX 12 /* ten digits and a separator */
 
 /* Written in place: a call for each of millions of ids would take as long as tokenizing. */
 static void put_ids(struct buf *out, const struct ids *ids, struct str between)
@@ -416,7 +416,10 @@ static struct tokenizer_load_opts load_opts(const struct tokenizer_opts *o)
 					     .revision = o->revision, .is_offline = o->offline };
 }
 
-/* What the options name, downloaded if need be; load_ns: how long that took. NULL with e. */
+/*
+ * Loads the tokenizer that the options name, downloading if necessary; load_ns: the time taken.
+ * NULL with e.
+ */
 static struct tokenizer *tokenizer_from_opts(const struct tokenizer_opts *o, bool is_uncached,
 				      int64_t *load_ns, struct err *e)
 {
@@ -527,7 +530,7 @@ int cmd_tokenizer_compile(struct cli *cli, void *values)
 
 	if (o->tokenizer && strcmp(o->tokenizer, TOKENIZER_SIM) == 0)
 		return err_set(e, ERR_USAGE, "--tokenizer sim is built in: it has no file to compile");
-	/* Downloads what is missing, so that what is timed asks nobody. */
+	/* Downloads what is missing, so that the timed part uses no network. */
 	if (load_once(o, false, &before_ns, e) < 0)
 		return -1;
 	here.offline = true;
@@ -668,7 +671,7 @@ static void add_stage(struct buf *out, const char *name, struct str text)
 	arena_release(&arena);
 }
 
-/* What does the work of the expressions that the file names. */
+/* Prints which implementation runs each of the file's expressions. */
 static void add_cutters(struct buf *out, const struct pretok *p)
 {
 	const char *before = "";

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config.c - see config.h: trees, findings, the sections of an experiment and what follows. */
+/*
+ * config.c - see config.h: trees, findings, the sections of an experiment, and values that follow
+ * from them.
+ */
 #include "experiment/config/config.h"
 
 #include <assert.h>
@@ -93,7 +96,7 @@ const struct json_value *config_without(const struct config *c, const struct jso
 	return out;
 }
 
-/* The member of that name, or where a new one goes. */
+/* The index of the member of that name, or where to add one. */
 static size_t member_place(const struct json_value *object, struct str key)
 {
 	size_t i = 0;
@@ -151,7 +154,7 @@ static const struct json_value *put(const struct config *c, const struct json_va
 
 	if (!tree || tree->kind == JSON_NULL)
 		tree = &empty;
-	/* A key that was written with its dots stands for itself. */
+	/* A key may itself contain dots, as written in the file. */
 	if (tree->kind == JSON_OBJECT && member_place(tree, whole) < tree->count)
 		rest = (struct str){ 0 }, key = whole;
 	else
@@ -249,7 +252,7 @@ void config_member(struct json_value *object, const char *key, struct json_value
 {
 	size_t at = member_place(object, str_of(key));
 
-	/* Room doubles, so powers of two are full. */
+	/* Room doubles, so a count that is a power of two is full. */
 	if (at == object->count && (at & (at - 1)) == 0) {
 		size_t room = at ? 2 * at : 1;
 		struct json_value *item = arena_alloc(a, room * sizeof(*item));
@@ -463,7 +466,7 @@ static const struct json_value *read_texts(struct config_reader *r, const struct
 	return out;
 }
 
-/* "a-b.yaml" of "dir/a-b.yaml": a name for what has none. */
+/* "a-b" for "dir/a-b.yaml": the name of an experiment that has none. */
 static const char *name_of_file(const struct config_reader *r)
 {
 	const char *slash = strrchr(r->c->path, '/'), *name = slash ? slash + 1 : r->c->path;
@@ -502,7 +505,7 @@ static void read_gpus(struct config_reader *r, const struct json_value *v)
 	if (v->kind == JSON_STRING && v->text.n) {
 		struct str rest = v->text;
 
-		/* "0,1", as CUDA_VISIBLE_DEVICES has it. */
+		/* "0,1", as in CUDA_VISIBLE_DEVICES. */
 		list = arena_alloc(r->a, sizeof(*list));
 		list->kind = JSON_ARRAY;
 		list->item = arena_alloc(r->a, (v->text.n + 1) * sizeof(*list->item));
@@ -551,7 +554,7 @@ static void read_resources(struct config_reader *r, const struct json_value *tre
 	config_section(r, object, "resources", &config_resources_set, &own, NULL, others);
 	read_gpus(r, config_get(object, "gpus"));
 	out->is_shared = own.shared;
-	/* Who shares a GPU finds it used. */
+	/* A shared GPU is already in use. */
 	out->memory_free_min = own.shared && !config_get(object, "memory_free") ? 0 :
 										    own.memory_free;
 	out->wait_s = own.wait_s;
@@ -586,7 +589,7 @@ static void check_upload(struct config_reader *r, const struct json_value *uploa
 
 /* ---- require ---- */
 
-/* Conditions that must hold: what fails is the opposite. */
+/* Conditions that must hold: the gate fails on the opposite. */
 static int read_condition(const struct config_reader *r, struct str text, struct gate *out,
 			  struct err *e)
 {
@@ -641,7 +644,7 @@ static void read_require(struct config_reader *r, const struct json_value *tree)
 
 /* ---- what follows from all ---- */
 
-/* A server that GPUs are counted out for gets them, whatever its sizes say. */
+/* A server with an explicit number of GPUs gets that many, whatever its parallel sizes are. */
 static void settle_gpus(struct config_reader *r, const struct json_value *tree)
 {
 	struct experiment *x = r->x;
@@ -652,7 +655,7 @@ static void settle_gpus(struct config_reader *r, const struct json_value *tree)
 		n_sim += config_is_sim(x->server[i].command);
 	while (res->list && res->list[n_listed])
 		n_listed++;
-	/* The simulator needs none: it does without where there are none. */
+	/* The simulator needs no GPU and runs without any. */
 	if (n_sim == x->n_servers && n_sim && r->know->is_gpus_known && r->know->n_gpus == 0) {
 		if (res->want == GPUS_COUNT || res->want == GPUS_LIST)
 			config_note(r->c, r->f, config_get(config_get(tree, "resources"), "gpus"),
@@ -697,8 +700,8 @@ static void add_search(struct json_writer *w, const struct experiment_search *s)
 }
 
 /*
- * Of what is to be measured: not of its name, its files, or how it is watched. Defaults do not
- * count: before the start nobody knows them.
+ * Hash of what is to be measured, without name, files and telemetry. Defaults do not count: they
+ * are unknown before the start.
  */
 static uint64_t hash_of(const struct experiment *x)
 {
@@ -731,7 +734,7 @@ static uint64_t hash_of(const struct experiment *x)
 	return hash;
 }
 
-/* With a finding the tree as it is, whose texts say ${...}. */
+/* With a finding, returns the tree unchanged, with ${...} in its texts. */
 static const struct json_value *fill_references(struct config_reader *r,
 						const struct json_value *tree)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config_bench.c - see config_internal.h: the benchmark, by the rows of its mode's verb. */
+/* config_bench.c - see config_internal.h: the benchmark, read by the rows of its mode's verb. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -17,10 +17,10 @@
 #include "host/engine/args.h"
 
 /*
- * An object of a configuration by a set of rows.
+ * Reads an object of a configuration by a set of rows.
  *
- * The rows are those of the command line, so ranges, choices and messages are one: a value of the
- * tree becomes the text opt_assign takes. Sections that no verb has get their rows here.
+ * The rows are those of the command line, so ranges, choices and messages are the same: a value of
+ * the tree becomes the text that opt_assign takes. Sections without a verb have their rows here.
  */
 
 #define SHOWN_MAX 80
@@ -223,7 +223,7 @@ void config_unknown(struct config_reader *r, const struct json_value *v, struct 
 
 /* ---- values ---- */
 
-/* A message of opt/ without the name it begins with. */
+/* A message of opt/ without the option name at its beginning. */
 static const char *without_name(const char *text, const struct opt *row)
 {
 	size_t dashes = strncmp(text, "--", 2) == 0 ? 2 : 0, n = strlen(row->name);
@@ -290,7 +290,7 @@ static const char *as_list(struct config_reader *r, const struct opt *row,
 	return config_json(&list, r->a);
 }
 
-/* What opt_assign is given; NULL: a value of another kind. */
+/* The text for opt_assign; NULL: a value of another kind. */
 static const char *as_text(struct config_reader *r, const struct opt *row,
 			   const struct json_value *v)
 {
@@ -311,7 +311,10 @@ static const char *as_text(struct config_reader *r, const struct opt *row,
 	case OPT_TEXT:
 		if (v->kind == JSON_ARRAY)
 			return joined(r, v);
-		/* "off" is a word where words are chosen among, whatever YAML takes it for. */
+		/*
+		 * Where words are the choices, "off" is a word, although YAML reads it as a
+		 * boolean.
+		 */
 		return is_bool && !is_choice && (!v->raw.n || strlen(text) > 3) ? NULL : text;
 	case OPT_INT:
 	case OPT_REAL:
@@ -417,7 +420,7 @@ char **config_list(struct config_reader *r, const struct json_value *v, const ch
 	return out;
 }
 
-/* Options of the verbs that something else of an experiment says; where is what to write. */
+/* Options of the verbs that an experiment sets elsewhere; where: what to write instead. */
 static const struct { const char *name, *where; } elsewhere[] = {
 	{ "base_url", "server.url names a running server" },
 	{ "base_urls", "server.url names a running server" },
@@ -456,7 +459,7 @@ static const struct { const char *name, *where; } elsewhere[] = {
 	{ "system_pid", "the processes of the server are found automatically" },
 };
 
-/* Those that would write beside the document what is in it: without effect. */
+/* Options without effect: they would write the document's content into further files. */
 static const char *const idle[] = {
 	"save_result", "append_result", "result_dir", "result_filename", "output_json", "report", "quiet",
 	"progress",
@@ -571,7 +574,7 @@ static bool is_given(const struct config_reader *r, const char *name)
 	return opt_given(&serve_opt_set, &r->x->serve_given, name);
 }
 
-/* Who knows the model: the server that serves, or one behind it when that is a proxy. */
+/* The server that knows the model: the serving one, or one that it forwards to as a proxy. */
 static const struct experiment_server *knows_model(const struct experiment *x)
 {
 	const struct experiment_server *s = &x->server[x->serving];
@@ -592,7 +595,7 @@ static const char *text_arg(const struct experiment_server *s, const char *name)
 	return json_text(v, (struct str){ 0 }).p;
 }
 
-/* The model and its names are the server's, so that nobody has to say them twice. */
+/* The model and its names are taken from the server, so that users need not repeat them. */
 static void take_from_server(struct config_reader *r)
 {
 	struct serve_opts *o = &r->x->serve;
@@ -613,7 +616,7 @@ static void take_from_server(struct config_reader *r)
 		o->tokenizer = "sim";
 }
 
-/* The value of the option that a message names first; the whole benchmark when it names none. */
+/* The value of the option that a message names first; the whole benchmark if it names none. */
 static const struct json_value *named(const struct json_value *bench, const char *text,
 				      const char **key, struct arena *a)
 {
@@ -648,7 +651,7 @@ struct config_place config_place_of(const struct json_value *bench, const char *
 	return at;
 }
 
-/* The options as they will be in force, but for the address: what a document has is added. */
+/* The options in force, except the address; with what a document always has. */
 static struct serve_opts *copy_serve(const struct config_reader *r)
 {
 	struct serve_opts *copy = arena_alloc(r->a, sizeof(*copy));
@@ -659,7 +662,7 @@ static struct serve_opts *copy_serve(const struct config_reader *r)
 	return copy;
 }
 
-/* What upstream says only once the run has begun is said here, on a copy. */
+/* Runs the checks that upstream makes only during a run, on a copy. */
 static void check_serve(struct config_reader *r, const struct json_value *bench,
 			struct serve_opts *copy, struct opt_result *given, struct err *e)
 {
@@ -770,7 +773,7 @@ static void read_turns(struct config_reader *r, const struct json_value *bench,
 
 /* ---- the other modes ---- */
 
-/* An option as it is typed. */
+/* Adds an option in its command line form. */
 static void add_option(struct config_reader *r, struct word_list *w, const struct opt *row,
 		       struct str key, const struct json_value *v)
 {
@@ -798,7 +801,7 @@ static void add_option(struct config_reader *r, struct word_list *w, const struc
 	}
 }
 
-/* Arguments of the HTTP server mean nothing to an engine without one. */
+/* Arguments of the HTTP server have no meaning for an engine without one. */
 static void add_engine(struct config_reader *r, struct word_list *w, const struct json_value *tree)
 {
 	struct experiment_server *s = r->x->server, engine = *s;
@@ -828,7 +831,7 @@ static void add_engine(struct config_reader *r, struct word_list *w, const struc
 		words_add(w, words[i]);
 }
 
-/* What require is checked against. Modes without one have their metrics' names checked alone. */
+/* The result that `require` is checked against. Without one only names of metrics are checked. */
 static void keep_example(struct config_reader *r, const void *values)
 {
 	const struct offline_verb *verb = r->x->mode == MODE_THROUGHPUT ? &throughput_verb :

@@ -16,7 +16,7 @@
 #include "core/opt/opt.h"
 #include "experiment/config/config.h"
 
-/* What the rows of a configuration's own sections fill. */
+/* Filled by the rows of a configuration's own sections. */
 struct config_resources {
 	struct opt_list gpus;
 	double wait_s;
@@ -25,7 +25,9 @@ struct config_resources {
 	const char *ports;
 };
 
-/* Keys of a server that are no arguments of its own. Lists and objects are read from the tree. */
+/*
+ * Keys of a server that are not arguments of its program. Lists and objects are read from the tree.
+ */
 struct config_server {
 	struct opt_list command, after, extra_args;
 	const char *url, *name, *role, *host;
@@ -44,13 +46,15 @@ struct config_reader {
 	struct arena *a;
 	struct config_findings *f;
 	struct experiment *x;
-	/* What require is checked against; NULL: not known (a mistake, or another mode). */
+	/*
+	 * The result that require is checked against; NULL: not known (a mistake, or another mode).
+	 */
 	const struct serve_opts *asked;       /* served modes, with what a document always has */
 	const struct serve_derived *derived;
 	const struct json_value *example;     /* others: a result of made-up values */
 };
 
-/* "a list", "the text 'x'", "true", "the number 3": what a message says was found. */
+/* "a list", "the text 'x'", "true", "the number 3": a value as messages describe it. */
 const char *config_got(const struct json_value *v, struct arena *a);
 /* A scalar's text as it was written; NULL for lists and objects. Null is "". */
 const char *config_scalar(const struct json_value *v, struct arena *a);
@@ -58,14 +62,14 @@ const char *config_scalar(const struct json_value *v, struct arena *a);
 const char *config_json(const struct json_value *v, struct arena *a);
 /* The tree of a JSON text that is known to be whole. */
 struct json_value *config_tree_of(struct str json, struct arena *a);
-/* Adds or replaces one member of an object that was made by this alone, from an empty one. */
+/* Adds or replaces a member of an object that was built only with this function. */
 void config_member(struct json_value *object, const char *key, struct json_value v,
 		   struct arena *a);
 /* A name as a key of a configuration, with "_" for "-"; in the arena. */
 const char *config_key(struct str name, struct arena *a);
-/* Eight bytes of the text's digest; what: which kind of text. */
+/* Eight bytes of the text's digest; what: the kind of text. */
 uint64_t config_digest(const char *what, struct str text);
-/* A copy with room for more members or elements; what is inside is shared. */
+/* A copy with room for more members or elements; the content is shared. */
 struct json_value *config_copy(const struct config *c, const struct json_value *v, size_t more);
 /* Puts v, with its mark, into an element or member of such a copy. */
 void config_set_item(const struct config *c, struct json_value *at, const struct json_value *v);
@@ -82,8 +86,8 @@ const char *config_root_nearest(struct str key);
 const char *config_path(const struct config_reader *r, const char *section, struct str key);
 const struct opt *config_row(const struct opt_set *set, struct str key);
 /*
- * The keys of object into values, which has the set's defaults; given may be NULL. section: its
- * path in messages. others: keys that somebody else reads; ended by NULL, may be NULL.
+ * Reads the keys of object into values, which has the set's defaults; given may be NULL. section:
+ * its path in messages. others: keys that are read elsewhere; ended by NULL, may be NULL.
  */
 void config_section(struct config_reader *r, const struct json_value *object,
 		    const char *section, const struct opt_set *set, void *values,
@@ -96,36 +100,36 @@ int config_value(struct config_reader *r, const struct opt_set *set, const struc
 /* The names of the sections that have the key, of which "server" may be vLLM or have sim's rows. */
 size_t config_sections_of(struct str key, enum experiment_mode mode, const struct opt_set *sim,
 			  const char *out[static CONFIG_SECTIONS_MAX]);
-/* An unknown key: where it belongs, or the nearest of names. */
+/* Reports an unknown key: where it belongs, or the nearest of names. */
 void config_unknown(struct config_reader *r, const struct json_value *v, struct str key,
 		    const char *section, const char *const *names, size_t n);
-/* An object, or nothing (NULL) with a finding when it is another kind. */
+/* Returns an object, or NULL; a finding if it is another kind. */
 const struct json_value *config_object(struct config_reader *r, const struct json_value *tree,
 				       const char *key);
-/* Whether it is one, of at most EXPERIMENT_KEYS_MAX keys; else a finding. */
+/* Whether v is an object of at most EXPERIMENT_KEYS_MAX keys; else a finding. */
 bool config_is_object(struct config_reader *r, const struct json_value *v, const char *path);
-/* A list of texts ended by NULL, out of a list or one text. */
+/* A list of texts ended by NULL, from a list or one text. */
 char **config_list(struct config_reader *r, const struct json_value *v, const char *path);
 
 /* ---- config_search.c ---- */
 
-/* After the benchmark was read. */
+/* Call after the benchmark was read. */
 void config_search(struct config_reader *r, const struct json_value *tree);
-/* The tree laid over what its `profile` says. */
+/* The tree merged over its `profile`. */
 const struct json_value *config_profiled(struct config_reader *r, const struct json_value *tree);
 
 /* ---- config_server.c, config_values.c, config_bench.c, rules.c ---- */
 
 void config_servers(struct config_reader *r, const struct json_value *tree);
-/* The argument of vLLM's server that a key means, by its name or as "tp" for -tp; NULL: none. */
+/* The argument of vLLM's server for a key, by its name or as "tp" for -tp; NULL: none. */
 const struct engine_arg *config_arg_of(struct str key);
-/* Those of the simulator's rows that vLLM has too, or that were given. sim: the rows' values. */
+/* The simulator's values that vLLM also has, or that were given. sim: the rows' values. */
 const struct json_value *config_sim_values(struct config_reader *r, const struct json_value *args,
 					   const void *sim);
 void config_bench(struct config_reader *r, const struct json_value *tree);
 /*
- * Where a sentence about an option of the benchmark belongs: at the value of the first option that
- * it names and that was given, else at the key otherwise (NULL: none), else at the benchmark.
+ * Where a sentence about an option of the benchmark belongs: at the value of the first given option
+ * that it names, else at the key otherwise (NULL: none), else at the benchmark.
  */
 struct config_place {
 	const struct json_value *v; /* NULL: the file */
@@ -136,8 +140,11 @@ struct config_place config_place_of(const struct json_value *bench, const char *
 const struct opt_set *config_bench_set(enum experiment_mode mode);
 /* Names of all modes, with ", " between. */
 const char *config_modes(struct arena *a);
-/* What to write in place of an option that something else of an experiment says; NULL: no such. */
+/*
+ * What to write in place of an option that is set elsewhere in an experiment; NULL: not such an
+ * option.
+ */
 const char *config_elsewhere(enum experiment_mode mode, const char *name);
-/* An option of a verb that something else of an experiment says, or that has no effect in one. */
+/* Whether an option of a verb is set elsewhere in an experiment, or has no effect in one. */
 bool config_is_elsewhere(enum experiment_mode mode, const char *name);
 void config_rules(struct config_reader *r, const struct json_value *tree);

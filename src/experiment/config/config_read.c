@@ -22,7 +22,7 @@
 
 #define SHOWN_MAX 80
 
-/* A file that is being read, and the one that asked for it. */
+/* A file being read, and the one that includes it. */
 struct frame {
 	const char *name;      /* as in messages */
 	const char *real;      /* canonical path; "" for a text */
@@ -61,7 +61,7 @@ static int refuse(const struct reading *r, const struct json_value *v, const cha
 
 /* ---- the environment ---- */
 
-/* A value and what it is in; its path is only made for a message. */
+/* A value and its parent; the path is only built for a message. */
 struct spot {
 	const struct spot *in;
 	const struct json_value *v;
@@ -112,7 +112,7 @@ static bool has_reference(struct str s)
 	return false;
 }
 
-/* The value at a dotted path; a key that was written with its dots stands for itself. */
+/* The value at a dotted path; a key may itself contain dots. */
 static const struct json_value *value_at(const struct json_value *v, struct str path)
 {
 	bool is_server = str_starts(path, STR("server"));
@@ -139,7 +139,7 @@ static const struct json_value *value_at(const struct json_value *v, struct str 
 static const struct json_value *filled(struct reading *r, const struct json_value *v,
 				       const struct spot *at);
 
-/* The bytes of a value, a few for each that it holds; counted no further than limit. */
+/* The size of a value: bytes of texts plus a few per value; counting stops at limit. */
 static size_t bytes_of(const struct json_value *v, size_t limit)
 {
 	size_t n = sizeof(*v) + (v->kind == JSON_STRING ? v->text.n : 0);
@@ -150,7 +150,9 @@ static size_t bytes_of(const struct json_value *v, size_t limit)
 	return n;
 }
 
-/* What a reference stands for, itself without references; NULL: nothing, or a mistake (r->e). */
+/*
+ * The value that a reference names, without references in it; NULL: nothing, or a mistake (r->e).
+ */
 static const struct json_value *referred(struct reading *r, const struct spot *at, struct str path)
 {
 	const struct json_value *v = value_at(r->root, path);
@@ -174,7 +176,7 @@ static const struct json_value *referred(struct reading *r, const struct spot *a
 	return v;
 }
 
-/* The text that ${path} or ${path:-otherwise} stands for. */
+/* Appends the text of ${path} or ${path:-otherwise}. */
 static int add_reference(struct reading *r, const struct spot *at, struct str path,
 			 struct str inside, struct buf *out)
 {
@@ -235,7 +237,7 @@ static int add_variable(struct reading *r, const struct spot *at, struct str ins
 	return 0;
 }
 
-/* A number or boolean that is spelled as it would be written is one, so that ${PORT} is a port. */
+/* A text spelled like a number or boolean becomes one, so that ${PORT} is a port. */
 static void retype(struct json_value *v)
 {
 	char spelled[FMT_F64_BYTES];
@@ -260,7 +262,7 @@ static void retype(struct json_value *v)
 	}
 }
 
-/* A text with a reference waits until all values are known. */
+/* A text with a reference is filled in when all values are known. */
 static void leave_open(const struct reading *r, const struct json_value *v)
 {
 	struct json_mark mark = json_marks_get(r->c->marks, v);
@@ -334,7 +336,7 @@ static int fill(struct reading *r, struct json_value *v, const struct spot *at)
 
 /* ---- references ---- */
 
-/* An open text alone: the value that it stands for, of whatever kind, or the text. */
+/* For a text that is one reference: the value it names, of any kind; else the filled text. */
 static const struct json_value *filled_text(struct reading *r, const struct json_value *v,
 					    const struct spot *at)
 {
@@ -357,7 +359,7 @@ static const struct json_value *filled_text(struct reading *r, const struct json
 	return out;
 }
 
-/* The same value when nothing in it is open; NULL with r->e. */
+/* The same value if it contains no references; NULL with r->e. */
 static const struct json_value *filled(struct reading *r, const struct json_value *v,
 				       const struct spot *at)
 {
@@ -421,7 +423,7 @@ static const char *const sections[] = {
 	"server", "benchmark", "resources", "profiling", "telemetry", "output", NULL,
 };
 
-/* With "_" for each "-" before the first dot, as all keys of a configuration are named. */
+/* "-" as "_" before the first dot, as all keys of a configuration are stored. */
 static struct str spelled(const struct config *c, struct str key)
 {
 	struct str rest = key, head = str_cut(&rest, '.');
@@ -435,7 +437,7 @@ static struct str spelled(const struct config *c, struct str key)
 	return (struct str){ out, key.n };
 }
 
-/* section NULL: the keys of a whole file, where those that begin with "x-" are nobody's. */
+/* section NULL: the keys of a whole file, where those that begin with "x-" are ignored. */
 static int settle_keys(const struct reading *r, struct json_value *v, const char *section)
 {
 	size_t n = 0;
@@ -564,7 +566,7 @@ static int parse_text(struct reading *r, struct str text, const struct frame *fr
 static int read_tree(struct reading *r, struct str text, const struct frame *frame,
 		     const struct json_value **out);
 
-/* "a.yaml includes b.yaml, which includes c.yaml": from the file that comes again. */
+/* "a.yaml includes b.yaml, which includes c.yaml": the cycle, from the repeated file on. */
 static int refuse_cycle(const struct reading *r, const struct json_value *v,
 			const struct frame *frame, const char *real)
 {
@@ -594,7 +596,7 @@ static char *read_bounded(const struct reading *r, const struct json_value *v,
 	char *copy = mem_text(frame->real), *real = NULL;
 	struct err why = { 0 };
 
-	/* The configuration itself lies nowhere that its sender knows. */
+	/* The configuration itself was sent and is in no folder of its sender. */
 	if (config_bounds_read(r->c->bounds, v->text.p, frame->by ? dirname(copy) : NULL,
 			       EXPERIMENT_BYTES_MAX, text, &real, &why) < 0)
 		refuse(r, v, "include", "%s", why.text);
@@ -653,7 +655,7 @@ static int read_included(struct reading *r, const struct json_value *v, const st
 	return rc;
 }
 
-/* own laid over what it includes; is_section: an object whose files hold its own keys. */
+/* own merged over its includes; is_section: an object whose files hold its own keys. */
 static const struct json_value *with_included(struct reading *r, const struct json_value *own,
 					      const struct frame *frame, bool is_section)
 {
@@ -668,7 +670,7 @@ static const struct json_value *with_included(struct reading *r, const struct js
 	return base ? config_merge(r->c, base, own) : own;
 }
 
-/* `include` of a section: files with its keys alone, as vllm serve --config takes. */
+/* `include` of a section: files with only its keys, as vllm serve --config takes. */
 static int include_into(struct reading *r, struct json_value *section, const struct frame *frame)
 {
 	const struct json_value *out;
@@ -682,7 +684,7 @@ static int include_into(struct reading *r, struct json_value *section, const str
 	return 0;
 }
 
-/* Those of an experiment: of its sections, of each of its servers. */
+/* Includes of an experiment: of its sections, and of each of its servers. */
 static int include_into_sections(struct reading *r, struct json_value *x,
 				 const struct frame *frame)
 {
@@ -726,7 +728,7 @@ static void mark_all(const struct config *c, const struct json_value *v, const c
 			mark_all(c, &v->item[i], name);
 }
 
-/* With `servers`, "server.KEY" is each one's key. */
+/* With `servers`, "server.KEY" sets the key of each. */
 static int set_servers(struct reading *r, const char *path, const struct json_value *v)
 {
 	const struct json_value *servers = json_get(r->c->tree, "servers");
@@ -743,7 +745,7 @@ static int set_servers(struct reading *r, const char *path, const struct json_va
 	return 0;
 }
 
-/* Where members have several servers, "server.KEY" is for them (set again in each), and no server. */
+/* If members have several servers, "server.KEY" is for those (set again in each). */
 static bool is_for_members(const struct json_value *tree)
 {
 	const struct json_value *list = config_get(tree, "experiments");
@@ -817,7 +819,7 @@ static int apply_set(struct reading *r, const char *word)
 	return 0;
 }
 
-/* Of two axes with one key only the last one would count. */
+/* Of two axes with the same key only the last one would count. */
 static int refuse_axis_twice(const struct config *c, size_t at, struct err *e)
 {
 	const char *word = c->sets[at], *equals = strchr(word, '=');
@@ -847,7 +849,7 @@ const struct json_value *config_with_sets(const struct config *c, const struct j
 
 /* ---- all of it ---- */
 
-/* What is no part of an experiment, so that its references have one value in all of a suite. */
+/* Keys outside experiments, so that references to them have one value in the whole suite. */
 static const char *const of_all[] = {
 	"name", "suite", "output", "import", "repeat", "shuffle", "restart", "jobs", "stop_on_error",
 	"scheduler", NULL,

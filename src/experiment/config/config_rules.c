@@ -2,9 +2,9 @@
 /*
  * config_rules.c - rules between values of one experiment.
  *
- * A rule is one small function that looks at an experiment whose values are each right by
- * themselves, and says what does not go together, at the value that would most likely be changed.
- * An error is what cannot work; what may be meant is a note.
+ * A rule is one small function that examines an experiment whose values are each valid and reports
+ * what does not fit together, at the value that would most likely be changed. An error is what
+ * cannot work; a combination that may be intended gets a note.
  */
 #include <assert.h>
 #include <math.h>
@@ -23,7 +23,7 @@ struct rules {
 };
 
 typedef void rule(const struct rules *q);
-/* Of every server that we start, and is no simulator when the row says so. */
+/* Called for every server that we start, except simulators if the row says so. */
 typedef void server_rule(const struct rules *q, size_t i);
 
 #define TEXT_MAX 900
@@ -58,7 +58,7 @@ static const char *rules_path(const struct rules *q, size_t i, const char *key)
 	return arena_printf(q->r->a, "%s.%s", i == BENCH ? "benchmark" : "server", key);
 }
 
-/* In effect, defaults included; NAN: none, or no number. */
+/* The value in effect, defaults included; NAN: none, or not a number. */
 static double rules_number(const struct rules *q, size_t i, const char *key)
 {
 	return json_real(json_get(q->r->x->server[i].values, key), NAN);
@@ -71,7 +71,7 @@ static bool rules_is_on(const struct rules *q, size_t i, const char *key)
 
 /* ---- findings ---- */
 
-/* At the value of a server's key, or of the benchmark's, or where it would be. */
+/* Reports at the value of a server's key, or of the benchmark's, or where it would be. */
 __attribute__((format(printf, 4, 5)))
 static void rules_refuse(const struct rules *q, size_t i, const char *key, const char *fmt, ...)
 {
@@ -218,7 +218,7 @@ static bool has_unknown_names(const struct rules *q)
 	return is_found;
 }
 
-/* Follows `after` from i; true with the way it went once it comes back to where it began. */
+/* Follows `after` from i; true, with the way it went, if it returns to where it began. */
 static bool goes_round(const struct experiment *x, size_t i, size_t begin, bool *seen,
 		       struct buf *way)
 {
@@ -257,7 +257,7 @@ static void can_be_ordered(const struct rules *q)
 	}
 }
 
-/* Words that name a server which is not there, or a port that is none. */
+/* Refuses commands with an unknown server name or an invalid port. */
 static void can_be_commanded(const struct rules *q)
 {
 	const struct experiment *x = q->r->x;
@@ -283,8 +283,8 @@ static void can_be_commanded(const struct rules *q)
 /* ---- GPUs ---- */
 
 /*
- * A machine without GPUs and one whose driver is broken look alike. Who asked for several, or for
- * some by a key, is not given an engine on the CPU unless he says so.
+ * A machine without GPUs and one whose driver is broken look alike. An experiment that asks for
+ * several, or for some by a key, does not run on the CPU unless it says so.
  */
 static void refuse_without_gpu(const struct rules *q)
 {
@@ -310,7 +310,7 @@ static void refuse_without_gpu(const struct rules *q)
 	}
 }
 
-/* Of several servers each gets what it takes: there is nobody to give the rest to. */
+/* Each of several servers takes a fixed share, so no GPU may be left over. */
 static void shares_are_whole(const struct rules *q)
 {
 	const struct experiment *x = q->r->x;
@@ -435,7 +435,7 @@ static void adapters_are_served(const struct rules *q)
 
 /* ---- lengths ---- */
 
-/* The spread of random lengths upwards; NAN: written in another way. */
+/* The spread of random lengths upwards; NAN: written in another form. */
 static double spread(const char *ratio)
 {
 	double r;
@@ -496,7 +496,7 @@ static bool has_authorization(const struct opt_list *header)
 	return false;
 }
 
-/* A server that was told a key is asked with it. */
+/* The API key of a server must also be sent by the benchmark. */
 static void key_is_sent(const struct rules *q)
 {
 	const struct experiment_server *s = serving(q);
@@ -529,7 +529,7 @@ static void batch_holds_a_prompt(const struct rules *q, size_t i)
 	const struct json_value *chunked = json_get(q->r->x->server[i].values,
 						    "enable_chunked_prefill");
 
-	/* Unset it is on, wherever the model allows it. */
+	/* If unset it is on, wherever the model allows it. */
 	if (tokens < length && chunked && chunked->kind == JSON_FALSE)
 		rules_refuse(q, i, rules_given(q, i, "max_num_batched_tokens") ?
 			     "max_num_batched_tokens" : "max_model_len",
@@ -667,7 +667,7 @@ static void memory_is_free(const struct rules *q, size_t i)
 			   "accepts one with only %g free", want, json_real(v, 1));
 }
 
-/* Its own word on GPUs against the sizes; several nodes share them out otherwise. */
+/* Compares a server's GPU count with its parallel sizes; several nodes share them differently. */
 static void gpus_are_enough(const struct rules *q, size_t i)
 {
 	const struct experiment_server *s = &q->r->x->server[i];
@@ -684,7 +684,7 @@ static void gpus_are_enough(const struct rules *q, size_t i)
 			     s->gpus, need);
 }
 
-/* What a server sees is set to what was allocated. A container counts its own GPUs. */
+/* CUDA_VISIBLE_DEVICES is set from the allocation. A container counts its own GPUs. */
 static void gpus_are_allocated(const struct rules *q, size_t i)
 {
 	static const char *const names[] = {

@@ -4,8 +4,8 @@
  * Schema for editors, both from the rows that read them.
  *
  * The schema is of draft 07, which all editors read, with members of VS Code's language servers
- * (errorMessage, deprecationMessage, doNotSuggest): a value is refused with the program's own
- * words. What one value alone does not show is left to the program.
+ * (errorMessage, deprecationMessage, doNotSuggest), so that a value is refused with the program's
+ * own words. Rules beyond a single value are left to the program.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -21,7 +21,7 @@
 #define NUMBER_OF(limit) NUMBER_OF_(limit)
 #define NUMBER_OF_(limit) #limit
 
-/* Schemas that several keys have. */
+/* Schemas shared by several keys. */
 #define ANY_TEXT "[\"string\", \"number\", \"boolean\", \"null\"]"
 #define TEXT "\"type\": " ANY_TEXT ", \"errorMessage\": \"expected a text\""
 #define OBJECT "\"type\": [\"object\", \"null\"], \"errorMessage\": \"expected an object\""
@@ -29,7 +29,7 @@
 	"\"errorMessage\": \"expected the name of a file\"}, "                                 \
 	"\"errorMessage\": \"expected the name of a file\""
 #define REF(name) "\"$ref\": \"#/definitions/" name "\""
-/* Language servers have words of their own for bounds; through `else` they are the program's. */
+/* Language servers have their own messages for bounds; through `else` the program's are shown. */
 #define WITHIN(bounds, words) "\"errorMessage\": \"" words "\", \"if\": {" bounds "}, \"else\": {"     \
 	"\"type\": \"null\", \"errorMessage\": \"" words "\"}"
 #define WHOLE(low, high) "\"type\": [\"integer\", \"null\"], " WITHIN("\"minimum\": " #low             \
@@ -41,7 +41,7 @@
 	WITHIN("\"minItems\": 1", "expected a list of at least one value") "}, "              \
 	"\"errorMessage\": \"expected an object of lists, or a list of such objects\""
 
-/* json: what the schema says of the value; is_suites: a key of a suite, which no member has. */
+/* json: the schema of the value; is_suites: a key of a suite, which no member has. */
 struct key { const char *name, *value, *about, *json; bool is_suites; };
 
 static const struct key top[] = {
@@ -129,7 +129,7 @@ static void add_head(const char *title, const char *about, struct buf *out)
 		   title, about);
 }
 
-/* Lists and objects by what is in them. */
+/* Describes lists and objects by their elements. */
 static void add_kind(const struct opt *row, struct buf *out)
 {
 	const char *arg = row->arg ? row->arg : "";
@@ -145,7 +145,7 @@ static void add_kind(const struct opt *row, struct buf *out)
 	buf_release(&expected);
 }
 
-/* bench: the mode of a benchmark's rows; NULL: they are a section's. */
+/* bench: the mode of a benchmark's rows; NULL: rows of a section. */
 static void add_rows(const struct opt_set *set, const enum experiment_mode *bench,
 		     struct buf *out)
 {
@@ -247,7 +247,7 @@ void config_keys_page(struct buf *out)
 
 /* ---- a schema ---- */
 
-/* Texts that stand for a number, true or false, and whatever a reference will be. */
+/* Texts that are read as a number, true or false, and references of any kind. */
 #define FILLED "\\$\\{"
 #define DIGITS "^\\s*[+-]?[0-9][0-9_]*\\s*$"
 #define DECIMAL "^\\s*[+-]?([0-9][0-9_]*\\.?[0-9_]*|\\.[0-9]+)([eE][+-]?[0-9]+)?\\s*$" \
@@ -279,12 +279,12 @@ static void put_expected(struct schema *s, const char *expected)
 	json_member_text(&s->w, "errorMessage", arena_printf(&s->a, "expected %s", expected));
 }
 
-/* What a number accepts, for its schema and its words. NAN: no such bound. */
+/* The accepted range of a number, for its schema and its messages. NAN: no such bound. */
 struct range { double min, max; bool is_above, is_below; };
 
 /*
- * A number, or a text that is one. A bound has words of its own in language servers; through `else`
- * they are the program's.
+ * A number, or a text that is one. Language servers have their own messages for bounds; through
+ * `else` the program's are shown.
  */
 static void put_number(struct schema *s, bool is_whole, const char *text, struct range range,
 		       const char *expected)
@@ -309,8 +309,8 @@ static void put_number(struct schema *s, bool is_whole, const char *text, struct
 }
 
 /*
- * One of the words, or a reference; a word of digits may be a number, too. Of alternatives (anyOf)
- * some language servers show no words but their own.
+ * One of the words, or a reference; a word of digits may be a number, too. For alternatives (anyOf)
+ * some language servers show only their own messages.
  */
 static void put_choices(struct schema *s, const char *const *words, bool is_dashed,
 			const char *expected)
@@ -322,7 +322,7 @@ static void put_choices(struct schema *s, const char *const *words, bool is_dash
 	json_member_texts(w, "examples", words); /* what is offered while one types */
 	for (size_t i = 0; is_dashed && words[i]; i++)
 		buf_printf(&other, "|^%s$", words[i]);
-	/* "-" and "_", capitals and small letters are the same in such words. */
+	/* In such words "-" equals "_", and capitals equal small letters. */
 	for (size_t i = 0; i < other.len; i++)
 		if (other.data[i] == '-' || other.data[i] == '_')
 			other.data[i] = '.';
@@ -347,7 +347,7 @@ static void put_choices(struct schema *s, const char *const *words, bool is_dash
 #define READY "\"errorMessage\": \"expected one of health, port, started or {log: TEXT}\""
 #define GPUS "expected auto, none, a number of GPUs (at most " NUMBER_OF(EXPERIMENT_GPUS_MAX) ") or a " \
 	"list of indices or UUIDs"
-/* Values that no row alone describes: of our own sections. */
+/* Values of our own sections that a row alone does not describe. */
 static const struct { const char *section, *name, *json; } special[] = {
 	{ "server", "command", "\"type\": [\"string\", \"array\", \"null\"], "
 	  WITHIN("\"minLength\": 1, \"minItems\": 1", "expected words or a list of them")
@@ -423,7 +423,7 @@ static void put_row(struct schema *s, const struct opt *row)
 	buf_release(&expected);
 }
 
-/* "name": what the row takes, its default and its help. */
+/* "name": the row's type, its default and its help. */
 static void put_option(struct schema *s, const char *section, const struct opt *row,
 		       const struct json_value *initial)
 {
@@ -443,7 +443,7 @@ static void put_option(struct schema *s, const char *section, const struct opt *
 
 /* ---- names ---- */
 
-/* A key that is as the property called name of a definition. */
+/* A key with the same schema as the property `name` of a definition. */
 static void put_reference(struct schema *s, const char *key, const char *definition,
 			  const char *name)
 {
@@ -495,7 +495,7 @@ static void refuse_names(struct schema *s, const char *names, const char *why)
 	json_end_object(&w);
 }
 
-/* A name of the section and nowhere in it: "it belongs to" another one. */
+/* A name that the section does not have: "it belongs to" another one. */
 static void put_elsewhere(struct schema *s, const char *section, const struct opt_set *own)
 {
 	static const char *const others[] = {
@@ -548,7 +548,7 @@ static const struct json_value *defaults_of(struct schema *s, const struct opt_s
 	return v;
 }
 
-/* An object whose keys are these alone; a schema of its own, so that the words are its own. */
+/* An object with only these keys; a schema of its own, so that it has its own messages. */
 static void begin_definition(struct schema *s, const char *name)
 {
 	json_member_object(&s->w, name);
@@ -606,7 +606,7 @@ static void put_mode(struct schema *s)
 	json_end_object(w);
 }
 
-/* What a benchmark's option is where something else of an experiment says it. */
+/* An option of the benchmark that is set elsewhere in an experiment. */
 static void put_refused(struct schema *s, const char *name, const char *why)
 {
 	json_member_object(&s->w, name);
@@ -615,7 +615,7 @@ static void put_refused(struct schema *s, const char *name, const char *why)
 	refuse_names(s, any_spelling(s, name), arena_printf(&s->a, "cannot be set here; %s", why));
 }
 
-/* The rows of up to two sets as a definition; mode NULL: of a section that has no modes. */
+/* The rows of up to two sets as a definition; mode NULL: of a section without modes. */
 static void put_section(struct schema *s, const char *definition, const char *section,
 			const struct opt_set *const set[static 2],
 			const enum experiment_mode *mode)
@@ -661,7 +661,7 @@ static void put_section(struct schema *s, const char *definition, const char *se
 	end_definition(s);
 }
 
-/* The mode decides which of the definitions holds. */
+/* The mode selects one of the definitions. */
 static void put_benchmark(struct schema *s)
 {
 	struct json_writer *w = &s->w;
@@ -725,7 +725,7 @@ static void put_initial(struct schema *s, const struct engine_arg *arg)
 		json_member_text(&s->w, "default", text);
 }
 
-/* Which versions have it, and what the default was in those before. */
+/* The versions that have it, and the default in earlier ones. */
 static const char *about_arg(struct schema *s, const struct engine_arg *arg)
 {
 	struct buf text = { 0 };
@@ -808,7 +808,7 @@ static void put_arg(struct schema *s, const struct engine_arg *arg)
 	buf_release(&expected);
 }
 
-/* "tp" and the like: what vLLM has for its short options. */
+/* "tp" and the like: the names of vLLM's short options. */
 static void put_short_names(struct schema *s, const char *definition, const struct engine_arg *arg)
 {
 	struct str rest = str_of(arg->also);
@@ -823,7 +823,7 @@ static void put_short_names(struct schema *s, const char *definition, const stru
 	}
 }
 
-/* What a server of this kind takes: its own keys, which "server" describes, and its arguments. */
+/* The keys of a server of this kind: its own keys, which "server" describes, and its arguments. */
 static void put_arguments(struct schema *s, const char *definition, const struct opt_set *sim)
 {
 	const struct json_value *initial = sim ? defaults_of(s, sim) : NULL;
@@ -875,7 +875,7 @@ static void put_arguments(struct schema *s, const char *definition, const struct
 	json_end_object(w);
 }
 
-/* Which arguments a server takes follows from its command; of other programs nothing is known. */
+/* The arguments of a server depend on its command; those of other programs are unknown. */
 static void put_server(struct schema *s)
 {
 	static const char vllm[] =

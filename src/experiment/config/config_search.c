@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * config_search.c - see config_internal.h: `search`, which asks more of an experiment than one run,
- * and `profile`, defaults by what an experiment is for.
- * It is at the top and not in benchmark, where vLLM's option of that name is the engine's profiler.
+ * config_search.c - see config_internal.h: `search`, which looks for an experiment's largest load,
+ * and `profile`, a set of defaults for a purpose. `profile` is at the top and not in benchmark,
+ * where vLLM's option of that name is the engine's profiler.
  *
- * A profile is a small configuration that the file is laid over, so a key of the file wins and
- * --print-config shows what came of it.
+ * A profile is a small configuration that the file is merged over, so a key of the file takes
+ * precedence and --print-config shows the result.
  */
 #include <math.h>
 #include <string.h>
@@ -57,7 +57,7 @@ const struct opt_set config_search_set = {
 
 /* ---- what is given and does not fit ---- */
 
-/* Keys of one kind of search in the other one. */
+/* Refuses keys that belong to the other kind of search. */
 static void refuse_others(struct config_reader *r, const struct json_value *search)
 {
 	static const char *const of_find[] = { "slo", "precision", "level_seconds" };
@@ -73,7 +73,9 @@ static void refuse_others(struct config_reader *r, const struct json_value *sear
 					    is_find ? "best" : "find");
 }
 
-/* What find varies is not given; of the rest bench/sweep/find.h says what has no meaning. */
+/*
+ * The option that find varies must not be given; bench/sweep/find.h refuses others without meaning.
+ */
 static void check_load(struct config_reader *r, const struct json_value *tree)
 {
 	const struct json_value *bench = config_get(tree, "benchmark");
@@ -208,7 +210,7 @@ static const struct { const char *name, *about, *config; } profiles[] = {
 };
 #define N_PROFILES (sizeof(profiles) / sizeof(*profiles))
 
-/* A key of the file that says something else than one of the profile's. */
+/* The profile without keys that contradict the file's. */
 static const struct json_value *without_rivals(struct config_reader *r,
 					       const struct json_value *profile,
 					       const struct json_value *tree)

@@ -23,7 +23,7 @@
 
 #define SPELLED_BYTES 64 /* of a name with its dashes; no argument has a longer one */
 
-/* Read from the tree: words, lists and objects that no row's text stands for. */
+/* Read from the tree: words, lists and objects that a row's text cannot express. */
 static const char *const apart[] = {
 	"command", "container", "after", "ready", "env", "extra_args", NULL,
 };
@@ -132,7 +132,7 @@ static void read_container(struct one *o)
 	const char *path = config_path(o->r, o->section, STR("container"));
 	struct err e = { 0 };
 
-	/* Any experiment runs on our own simulator by `--set server.command=sim`. */
+	/* Any experiment runs on our own simulator with `--set server.command=sim`. */
 	if (!v || (o->is_sim && !o->s->command[1]))
 		return;
 	if (v->kind != JSON_OBJECT)
@@ -209,7 +209,7 @@ static int check_text(struct one *o, const struct engine_arg *arg, const struct 
 	return config_complain(o->r->c, o->r->f, v, path, "%s", e.text + head);
 }
 
-/* -1, or 0 with *as: what is kept of it, NULL for nothing. */
+/* On success sets *as to the value to record (NULL: none). -1 after a finding. */
 static int read_flag(struct one *o, const struct engine_arg *arg, const struct json_value *v,
 		     const char *path, const struct json_value **as)
 {
@@ -270,13 +270,15 @@ static int read_arg(struct one *o, const struct engine_arg *arg, const struct js
 	case ENGINE_KINDS:
 		break;
 	}
-	/* vLLM knows no "4GiB". */
+	/* vLLM does not accept "4GiB". */
 	if (v->kind == JSON_STRING && str_ends(str_of(arg->name), STR("-bytes")) &&
 	    (arg->kind == ENGINE_HUMAN || arg->kind == ENGINE_INT) && opt_bytes(v->text, &bytes)) {
 		text = arena_printf(o->r->a, "%" PRId64, bytes);
 		*as = v = config_tree_of(str_of(text), o->r->a);
 	}
-	/* "off" may be a word, whatever YAML takes it for; true and false are none. */
+	/*
+	 * "off" may be a word, although YAML reads it as a boolean; true and false are not words.
+	 */
 	is_word = text && config_has_item(str_of(arg->choices), ' ', str_of(text));
 	if (!text || (is_bool && (is_number || (!is_word && (!v->raw.n || strlen(text) > 3)))))
 		return refuse_kind(o, v, path, is_number ? "a number" : "a text");
@@ -299,7 +301,7 @@ static void note_deprecated(struct one *o, const struct engine_arg *arg,
 		config_note(o->r->c, o->r->f, v, path, "deprecated%s%s", *by ? "; write " : "", by);
 }
 
-/* A name that only a plugin can have brought, or a mistyped one. */
+/* Notes a name that only a plugin can have, or that is mistyped. */
 static void note_unlisted(struct one *o, const struct engine_arg *arg, const struct json_value *v,
 			  const char *path)
 {
@@ -335,7 +337,7 @@ static void unknown_arg(struct one *o, const struct json_value *v, struct str ke
 	config_unknown(o->r, v, key, o->section, names, n);
 }
 
-/* 4k, 4K: the simulator is told the number. "auto" and -1 are what fits. */
+/* 4k, 4K: the simulator gets the number. "auto" and -1 mean what fits. */
 static bool is_ranged_for_sim(struct one *o, const struct opt *row, const struct json_value *v,
 			      struct str key, const char *path)
 {
@@ -350,7 +352,7 @@ static bool is_ranged_for_sim(struct one *o, const struct opt *row, const struct
 			    &o->sim_given) == 0;
 }
 
-/* The user's own list of arguments wins over the table. */
+/* The user's own list of arguments takes precedence over the table. */
 static const struct engine_arg *find_arg(struct one *o, struct str name)
 {
 	const struct engine_arg *own;
@@ -377,7 +379,7 @@ const struct engine_arg *config_arg_of(struct str key)
 	return arg;
 }
 
-/* "tp" as vLLM's "-tp" is: the argument's own name. Other servers may mean something else by it. */
+/* The argument's full name: "tp" means vLLM's "-tp". Other servers may use it differently. */
 static struct str whole_name(struct one *o, struct str key, const struct json_value *v)
 {
 	struct str rest = key, head = str_cut(&rest, '.');
@@ -396,7 +398,7 @@ static struct str whole_name(struct one *o, struct str key, const struct json_va
 		str_of(name);
 }
 
-/* A key that is not the server's own. */
+/* Reads a key that is not the server's own. */
 static void read_key(struct one *o, struct str key, const struct json_value *v)
 {
 	const char *path = config_path(o->r, o->section, key);
@@ -585,8 +587,8 @@ static bool is_below(const char *path, const char *folder)
 }
 
 /*
- * The file, when it lies below the folder. Looked at again once it is open: links may have been
- * changed in between.
+ * Opens a file below the folder. Checked again once it is open: links may have been changed in
+ * between.
  */
 static int open_below(const char *path, const char *folder, char **real)
 {
@@ -669,7 +671,7 @@ static const char *all_commands(struct config_reader *r)
 	return out;
 }
 
-/* Word for word: what follows a command could be anything to it. */
+/* Compares word for word: further words could mean anything to a command. */
 static bool may_start(struct config_reader *r, char *const *words)
 {
 	const struct config_bounds *b = r->c->bounds;
@@ -731,7 +733,7 @@ static void check_env(struct config_reader *r, const struct json_value *env, con
 					    "can be set");
 }
 
-/* Numbers and true or false, alone or in lists and objects, name neither programs nor files. */
+/* Numbers and booleans, alone or in lists and objects, name neither programs nor files. */
 static bool is_plain(const struct json_value *v)
 {
 	if (v->kind == JSON_STRING)
@@ -743,7 +745,7 @@ static bool is_plain(const struct json_value *v)
 	return true;
 }
 
-/* A text, or a list of them, that no program takes for an option of its own. */
+/* A text, or a list of them, that no program takes for an option. */
 static bool is_value(const struct json_value *v)
 {
 	if (v->kind == JSON_ARRAY) {
@@ -809,7 +811,7 @@ static void check_server(struct config_reader *r, const struct json_value *tree,
 		struct str key = s->args->key[i];
 
 		v = &s->args->item[i];
-		/* trust_remote_code, trust-remote-code: a model's own program would be run. */
+		/* trust_remote_code, trust-remote-code: the model's own code would be run. */
 		if (key.n >= 5 && strncasecmp(key.p, "trust", 5) == 0 ? v->kind != JSON_FALSE :
 		    !is_plain(v) && !is_harmless(r, s, key, v))
 			refuse(r, v, config_path(r, section, key));
@@ -818,7 +820,7 @@ static void check_server(struct config_reader *r, const struct json_value *tree,
 
 /* ---- the rest ---- */
 
-/* Keys of a benchmark by which something is started or written. */
+/* Refuses keys of a benchmark that start a program or write a file. */
 static void check_bench(struct config_reader *r, const struct json_value *bench)
 {
 	static const char *const refused[] = { "record", "dump_workload", "worker_log", "nsight" };

@@ -13,7 +13,7 @@
 
 /* ---- what a server's arguments are, and where that is known from ---- */
 
-/* A number as it counts: "4k" is 4000. False: it is none, or need not be one. */
+/* A number in full: "4k" is 4000. False: not a number, or need not be one. */
 static bool as_number(const struct engine_arg *arg, struct str text, struct json_value *out)
 {
 	bool is_whole = arg->kind == ENGINE_INT || arg->kind == ENGINE_HUMAN;
@@ -24,7 +24,7 @@ static bool as_number(const struct engine_arg *arg, struct str text, struct json
 	return arg->kind == ENGINE_REAL && opt_python_float(text, &out->real);
 }
 
-/* As it was typed, or as the table has it; NULL: null. */
+/* The value as typed, or with the type of the table; NULL: null. */
 static struct json_value typed_value(const struct engine_arg *arg, const char *text,
 				     struct arena *a)
 {
@@ -46,7 +46,7 @@ static struct json_value hidden(void)
 	return (struct json_value){ .kind = JSON_STRING, .text = STR(REDACTED) };
 }
 
-/* The runner gives each server an address of its own. */
+/* True for the address, which the runner sets for each server. */
 static bool is_runners(const char *name)
 {
 	return strcmp(name, "host") == 0 || strcmp(name, "port") == 0;
@@ -75,7 +75,7 @@ const struct json_value *config_sim_values(struct config_reader *r, const struct
 	return out;
 }
 
-/* Where a user may give an argument as words, each behind a program's name. */
+/* Where a user may give arguments as words, each after a program's name. */
 struct givers {
 	char **command, **extra; /* the server's command, as far as it is vLLM's; extra_args */
 };
@@ -99,7 +99,7 @@ static struct givers givers_of(const struct experiment_server *s, struct arena *
 	};
 }
 
-/* Of several places the last one of the command line counts: extra_args, a key, the command. */
+/* The last one on the command line counts: the order is command, key, extra_args. */
 static bool is_given(const struct experiment_server *s, const struct engine_arg *arg,
 		     const char *name, const struct givers *by, struct arena *a,
 		     struct json_value *out)
@@ -165,7 +165,7 @@ const struct json_value *config_server_values(const struct experiment_server *s,
 	return out;
 }
 
-/* Arguments in a file that the server reads: only the server knows them. */
+/* True if the server reads arguments from a file, which are not known here. */
 static bool has_file(const struct experiment_server *s)
 {
 	struct arena a = { 0 };
@@ -231,7 +231,7 @@ bool config_is_sim(char *const *command)
 	return false;
 }
 
-/* Behind `vllm serve` and `profllm sim` the model has no name. */
+/* After `vllm serve` and `profllm sim` the model has no option name. */
 static bool is_model_bare(char *const *command)
 {
 	const char *last = "";
@@ -241,13 +241,13 @@ static bool is_model_bare(char *const *command)
 	return config_is_sim(command) || strcmp(last, "serve") == 0;
 }
 
-/* Of several keys vLLM takes one from its environment. */
+/* vLLM reads one of several keys from its environment. */
 static const struct { const char *key, *variable; bool is_sims; } secrets[] = {
 	{ "api_key", "VLLM_API_KEY", true }, { "hf_token", "HF_TOKEN", false },
 };
 #define N_SECRETS (sizeof(secrets) / sizeof(*secrets))
 
-/* The value that goes into the environment; empty: it does not. */
+/* The value that is passed in the environment; empty: it is not. */
 static struct str secret_of(const struct experiment_server *s, size_t i)
 {
 	if (!s->is_vllm && !(s->is_sim && secrets[i].is_sims))

@@ -18,10 +18,10 @@
 #include "host/proc/tree.h"
 
 /*
- * what the files of a container share, and nobody else.
+ * Shared by the files of a container only.
  *
- *   container.c       what it is: the object, the words
- *   container_life.c  what is asked of the runtime: begin, end, clean
+ *   container.c       the object and its words
+ *   container_life.c  calls of the runtime: begin, end, clean
  */
 
 #define CONTAINER_OWNER "profllm.owner" /* label: HOST USER PID START BOOT NAMESPACE */
@@ -135,7 +135,7 @@ static const char *text_of(const struct maker *m, const char *key, const char *o
 	return arena_text(m->arena, json_text(json_get(m->given, key), str_of(otherwise)));
 }
 
-/* What the label says of this process. */
+/* This process, in the form of the label. */
 static void owner_label(struct buf *out)
 {
 	struct tree_process self = { 0 };
@@ -168,7 +168,7 @@ static bool has_arg(const struct maker *m, const char *name)
 	return false;
 }
 
-/* -e NAME=VALUE; of a secret the runtime is given the value in its own environment. */
+/* -e NAME=VALUE; a secret's value is passed in the runtime's own environment. */
 static void add_variable(struct maker *m, struct str name, struct str value)
 {
 	struct buf room = { 0 };
@@ -204,7 +204,7 @@ static void add_env(struct maker *m, char *const *env)
 	}
 }
 
-/* docker reads the value as a line of CSV, hence the quotes around a list. */
+/* docker reads the value as a line of CSV, so a list needs quotes. */
 static void add_gpus(struct maker *m, const struct container_how *how)
 {
 	const char *want = text_of(m, "gpus", "");
@@ -260,14 +260,14 @@ static void add_run(struct maker *m, const struct container_how *how, const char
 		add_both(m, "--network", "host");
 	else
 		add_both(m, "-p", arena_printf(m->arena, "127.0.0.1:%u:%u", how->port, how->port));
-	/* Processes of one engine share memory; the 64 MB that a container has do not do. */
+	/* Processes of one engine share memory; a container's 64 MB are not enough. */
 	if (!has_arg(m, "--ipc") && !has_arg(m, "--shm-size"))
 		add_both(m, "--ipc", "host");
 }
 
 /*
- * The command's first word is the entry point, whatever the image has: those of vLLM's images
- * changed, and with them how the model is given.
+ * The command's first word is the entry point, whatever the image has: vLLM's images changed
+ * theirs, and with it how the model is given.
  */
 static void add_command(struct maker *m, const struct container_how *how)
 {
@@ -352,7 +352,7 @@ static void line(const struct experiment_hooks *hooks, const char *text)
 		hooks->line(hooks->self, text);
 }
 
-/* The last line that says something. */
+/* The last non-empty line. */
 static struct str last_line(struct str text)
 {
 	struct str last = { 0 };
@@ -366,7 +366,7 @@ static struct str last_line(struct str text)
 	return last;
 }
 
-/* Exit status; out: what it printed, errors likewise. -1: it could not be started or hung. */
+/* Returns the exit status; out and errors get its output. -1: it could not be started or hung. */
 static int ask(const char *const *argv, unsigned timeout_s, struct buf *out, struct buf *errors,
 	       struct err *e)
 {
@@ -387,7 +387,7 @@ static int refused(const char *const *argv, int rc, const struct buf *errors, st
 
 /* ---- those of dead owners ---- */
 
-/* "HOST USER PID START BOOT NAMESPACE", of which nobody lives any more. */
+/* "HOST USER PID START BOOT NAMESPACE" of a process that does not exist any more. */
 static bool is_owner_dead(struct str label)
 {
 	struct str host = str_cut(&label, ' '), user = str_cut(&label, ' ');
@@ -407,7 +407,10 @@ static bool is_owner_dead(struct str label)
 	    str_to_u64(start, &began)) {
 		struct str here_boot = str_cut(&here_space, ' ');
 
-		/* After a new start of the machine nobody lives; other numbers tell nothing. */
+		/*
+		 * After a reboot no such process exists; in another PID namespace its number says
+		 * nothing.
+		 */
 		if (!str_eq(boot, here_boot))
 			is_dead = true;
 		else if (str_eq(space, here_space))
@@ -443,7 +446,7 @@ static void end_one(const char *runtime, struct str id, struct str name,
 	buf_release(&text);
 }
 
-/* One container at a time: one that ends meanwhile must not hide the others. */
+/* Inspects one container at a time: one that ends meanwhile must not hide the others. */
 static void look_at(const char *runtime, struct str id, const struct experiment_hooks *hooks,
 		    int *ended)
 {
@@ -466,7 +469,9 @@ static void look_at(const char *runtime, struct str id, const struct experiment_
 	buf_release(&errors);
 }
 
-/* Ends this user's containers whose owner is dead; says so. How many. -1: e says why. */
+/*
+ * Ends this user's containers whose owner is dead and reports it. Returns how many. -1: e says why.
+ */
 static int clean(const char *runtime, const struct experiment_hooks *hooks, struct err *e)
 {
 	const char *argv[] = { runtime, "ps", "-aq", "--filter", "label=" CONTAINER_OWNER, NULL };
@@ -505,7 +510,7 @@ static int digest_read(struct container *c, struct arena *a, struct err *e)
 	return rc < 0 ? -1 : rc == 0;
 }
 
-/* Minutes, of large images; Ctrl-C ends it. */
+/* Takes minutes for large images; Ctrl-C ends it. */
 static int pull(const struct container *c, const struct experiment_hooks *hooks, struct err *e)
 {
 	const char *argv[] = { c->runtime, "pull", c->image, NULL };

@@ -74,7 +74,7 @@ struct document {
 
 /* ---- values of a document as strict JSON ---- */
 
-/* How much of path is the folder that the document lies in; 0: it is not below that. */
+/* The length of the document's folder at the beginning of path; 0: path is not below it. */
 static size_t folder_bytes(const struct document *d, const char *path)
 {
 	const char *own = d->x->output.path, *slash = own ? strrchr(own, '/') : NULL;
@@ -83,7 +83,7 @@ static size_t folder_bytes(const struct document *d, const char *path)
 
 	if (n && strncmp(path, own, n) == 0)
 		return n;
-	/* Folders of traces are absolute: servers are told them. */
+	/* Folders of traces are absolute, as servers get them. */
 	if (!own || own[0] == '/' || path[0] != '/' || !getcwd(here, sizeof(here)))
 		return 0;
 	m = strlen(here);
@@ -121,7 +121,7 @@ static void put_env(struct document *d, char *const *lines)
 	json_end_object(d->w);
 }
 
-/* A value of a tree, in which a number that is none is null; NULL: nothing. */
+/* A value of a tree, NaN as null; NULL: nothing. */
 static void put_value(struct document *d, const struct json_value *v)
 {
 	if (!v || (v->kind == JSON_REAL && !isfinite(v->real))) {
@@ -149,7 +149,7 @@ static void member_value(struct document *d, const char *key, const struct json_
 	put_value(d, v);
 }
 
-/* The members of an object into the one that is open, but those called as in but. */
+/* Writes the members of an object into the open one, except those named in but. */
 static void put_members(struct document *d, const struct json_value *object, const char *const *but)
 {
 	for (size_t i = 0; object && object->kind == JSON_OBJECT && i < object->count; i++)
@@ -159,7 +159,7 @@ static void put_members(struct document *d, const struct json_value *object, con
 		}
 }
 
-/* As it was written, an infinite number as "inf"; no object: one without members. */
+/* The object as written, an infinite number as "inf"; without an object: {}. */
 static void member_settings(struct document *d, const char *key, const struct json_value *object)
 {
 	static const struct json_value none = { .kind = JSON_OBJECT };
@@ -177,7 +177,7 @@ struct used {
 	const struct json_value *values;
 };
 
-/* What an engine without a server says, under the names of its arguments. */
+/* The values that an engine without a server reports, under the names of its arguments. */
 static const struct json_value *reported_alone(struct document *d, const struct json_value *engine)
 {
 	static const struct { const char *theirs, *name; } renamed[] = {
@@ -229,7 +229,7 @@ static void find_used(struct document *d, size_t i, struct used *out)
 }
 
 /*
- * Of what was measured: what was configured, and the values that servers used. Not of a version:
+ * Hash of what was measured: the configuration, and the values that servers used. Not of versions:
  * two versions with the same arguments and defaults are comparable.
  */
 static uint64_t used_hash(struct document *d)
@@ -256,7 +256,7 @@ static uint64_t used_hash(struct document *d)
 
 /* ---- servers ---- */
 
-/* What became of it; o NULL: nothing was begun. */
+/* The outcome; o NULL: nothing was begun. */
 static void put_outcome(struct document *d, const struct outcome_server *o)
 {
 	struct json_value *capacity = NULL;
@@ -280,7 +280,7 @@ static void put_outcome(struct document *d, const struct outcome_server *o)
 	json_member_bool(d->w, "has_ended", o && o->is_ended);
 }
 
-/* As it was asked for, and which image it was. */
+/* The container as configured, and the image that was used. */
 static void put_container(struct document *d, const struct json_value *container,
 			  const char *digest)
 {
@@ -333,7 +333,7 @@ static void put_server(struct document *d, size_t i)
 	json_end_object(d->w);
 }
 
-/* Names with underscores, however they came. */
+/* Names with underscores, in whatever form they were given. */
 static void member_options(struct document *d, const char *key, const struct json_value *options)
 {
 	if (!options || options->kind != JSON_OBJECT) {
@@ -442,9 +442,9 @@ static void put_config(struct document *d)
 /*
  * A mode's result file as the document's "results" and "trust".
  *
- * Serving: its keys stand in "results" as they are but for two names; what it says of the client
- * and of itself moves to "trust", of the system to "system". Other modes: the file whole, in an
- * object of the mode's name, and beside it what they have in common with serving.
+ * Serving: its keys are copied to "results" except for two names; statements about the client move
+ * to "trust", about the system to "system". Other modes: the whole file, in an object of the mode's
+ * name, and next to it the members shared with serving.
  */
 
 /* Keys of a result's "profllm" that are elsewhere in the document. */
@@ -493,7 +493,7 @@ static const struct json_value *at_path(const struct json_value *v, const char *
 
 /* ---- serving ---- */
 
-/* Hundreds of numbers each: in one line. */
+/* Arrays of hundreds of numbers are on one line. */
 static void put_drawn(struct document *d, const struct json_value *ours)
 {
 	static const char *const drawn[] = { "series", "sketches" };
@@ -628,7 +628,7 @@ struct str document_schema(void)
 
 /* ---- the beginning ---- */
 
-/* Two forms of the time it began; UTC. */
+/* The start time in a given form; UTC. */
 static void time_text(int64_t real_ns, const char *form, char *out, size_t n)
 {
 	time_t s = (time_t)(real_ns / 1000000000);
@@ -667,7 +667,7 @@ static const struct json_value *object_of(struct document *d, struct str json)
 	return v;
 }
 
-/* Members that are always there, null where the object has none, then those that it has. */
+/* Writes members that are always there, null where the object has none, then its others. */
 static void put_with_always(struct document *d, const char *const *always,
 			    const struct json_value *object)
 {
@@ -749,7 +749,7 @@ static void put_error(struct document *d)
 	json_end_object(d->w);
 }
 
-/* As they came out when the document was written. */
+/* As they were decided when the document was written. */
 static void put_requirements(struct document *d)
 {
 	const struct experiment *x = d->x;
@@ -799,7 +799,7 @@ static void put_environment(struct document *d)
 	put_value(d, object_of(d, d->o->environment));
 }
 
-/* Results hold texts of others, in which "token=x" need not be a setting. */
+/* Results hold texts from elsewhere, in which "token=x" need not be a setting. */
 static const struct {
 	const char *key;
 	void (*put)(struct document *d);
@@ -814,7 +814,7 @@ static const struct {
 	{ "provenance", put_provenance, REDACT_SETTINGS },
 };
 
-/* Registers the secrets of x (redact_learn), so that nothing that is written later has them. */
+/* Registers the secrets of x (redact_learn), so that later output does not contain them. */
 static void document_learn(const struct experiment *x)
 {
 	for (size_t i = 0; i < x->n_servers; i++) {

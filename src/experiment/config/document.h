@@ -2,16 +2,16 @@
 /*
  * document.h - an experiment and its outcome as one standard JSON document.
  *
- * The layout is declared once, in schema/experiment.json, from which come the JSON Schema
- * that is shipped, the TypeScript types and docs/reference/experiment-document.md. Strict JSON:
- * a rate without limit is the text "inf", any other number that is none is null.
+ * The layout is declared once, in schema/experiment.json, from which the shipped JSON Schema, the
+ * TypeScript types and docs/reference/experiment-document.md are generated. Strict JSON: a rate
+ * without limit is the text "inf", NaN is null.
  *
- * Pure: the document says what struct experiment and struct outcome hold and nothing else. Both
- * may be half empty: of a configuration that was refused there is a name at most, and
- * the document of such a failure is valid too.
+ * Pure: the document contains struct experiment and struct outcome and nothing else. Both may be
+ * half empty: a refused configuration has at most a name, and the document of such a failure is
+ * valid too.
  *
- * Secrets do not appear (base/redact.h): neither where they are set nor where the same texts stand
- * later, such as in a log's end. Paths below the document's folder are written relative to it.
+ * Secrets do not appear (base/redact.h), neither in settings nor where the same texts occur later,
+ * such as in the end of a log. Paths below the document's folder are written relative to it.
  */
 #pragma once
 #include "experiment/config/experiment.h"
@@ -23,7 +23,7 @@
 void document_write(const struct experiment *x, const struct outcome *o, struct buf *out);
 
 /*
- * The JSON Schema (draft 2020-12) that it is valid by, and the document of a suite (suite.h) too;
- * NUL-terminated, with a newline.
+ * The JSON Schema (draft 2020-12) of this document and of a suite's (suite.h); NUL-terminated, with
+ * a newline.
  */
 struct str document_schema(void);

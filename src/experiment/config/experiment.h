@@ -30,25 +30,26 @@ enum experiment_mode {
 	MODE_SERVE, MODE_THROUGHPUT, MODE_LATENCY, MODE_STARTUP, MODE_PRIORITIZATION,
 	MODE_PREFIX_CACHING, MODE_LONG_DOCUMENT, MODE_STRUCTURED, MODE_MULTI_TURN, MODE_COUNT
 };
-/* Load on a server; the other modes drive an engine. */
+/* True for load on a server; the other modes drive an engine. */
 static inline bool mode_is_served(enum experiment_mode mode)
 {
 	return mode == MODE_SERVE || mode == MODE_STRUCTURED || mode == MODE_MULTI_TURN;
 }
-/* Who a server is to the others. The load goes to the one that serves: proxy, else serve. */
+/* A server's role. The load goes to the proxy if there is one, else to the serve one. */
 enum server_role { ROLE_SERVE, ROLE_PREFILL, ROLE_DECODE, ROLE_PROXY, ROLE_CACHE };
 
 /* One process, or container, of an experiment. */
 struct experiment_server {
 	const char *name;              /* unique in the experiment; "server" when there is one */
 	enum server_role role;
-	const char *url;               /* attach: started and stopped by somebody else; else NULL */
+	const char *url;               /* attach: the server runs already, not started by us;
+				        * else NULL */
 	char *const *command;          /* words before the arguments: "vllm serve", "sim"; ends NULL */
 	bool is_vllm;                  /* started by us, so that defaults of vLLM's release hold */
 	bool is_sim;
 	const struct json_value *args; /* engine arguments given: name -> value, as written */
 	const struct json_value *own;  /* what the simulator uses where nothing is given; or NULL */
-	/* As far as it is known before the start: defaults are those of the newest release. */
+	/* Values known before the start: defaults are those of the newest release. */
 	const struct json_value *values;
 	char *const *extra_args;       /* as they are, after args; ends NULL */
 	char *const *env;              /* "NAME=VALUE"; ends NULL */
@@ -76,7 +77,7 @@ struct experiment_resources {
 struct experiment_profiling {
 	bool is_enabled;
 	const char *tool;              /* "torch", "nsys" */
-	const char *dir;               /* for traces; NULL: beside the result */
+	const char *dir;               /* for traces; NULL: a folder next to the result */
 	double delay_s, duration_s;    /* of the window; 0 0: the whole main run */
 	double stop_timeout_s;         /* until traces have stopped growing */
 };
@@ -89,7 +90,8 @@ struct experiment_telemetry {
 
 struct experiment_output {
 	const char *path;              /* the document */
-	const char *folder;            /* logs, record, traces: beside it, "results.d/NAME" */
+	const char *folder;            /* for logs, record, traces; next to the result,
+				        * "results.d/NAME" */
 	bool keeps_record, is_detailed;
 	struct opt_json upload;        /* unused: `profllm run` reads it from the configuration */
 	const char *dashboard;         /* where the run reports; NULL: nowhere */
@@ -97,7 +99,7 @@ struct experiment_output {
 };
 
 /*
- * What is looked for: the largest load of this experiment, or (of a suite alone, and of none of its
+ * The target of a search: the largest load of this experiment, or (only in a suite, not in its
  * members) the experiment with the best value of a metric. find and best NULL: nothing.
  */
 struct experiment_search {
@@ -111,8 +113,8 @@ struct experiment_search {
 };
 
 /*
- * Who starts the experiments of a suite. A suite's alone, like experiment_search.best: none of its
- * members has it, so the same experiment has the same hash wherever it runs.
+ * How the experiments of a suite are started. Part of the suite, not of its members, like
+ * experiment_search.best, so that the same experiment has the same hash wherever it runs.
  */
 struct experiment_scheduler {
 	const char *kind;              /* "local", "slurm", "ssh" */
@@ -133,9 +135,10 @@ struct experiment {
 	size_t n_servers, serving;     /* index of the one that load goes to */
 	struct serve_opts serve;       /* served modes: ready but for the address, not checked */
 	struct opt_result serve_given; /* which of them were given */
-	struct multi_turn_opts turns;  /* MODE_MULTI_TURN: what the verb has beside those */
+	struct multi_turn_opts turns;  /* MODE_MULTI_TURN: the verb's additional options */
 	struct opt_result turns_given;
-	char *const *offline_argv;     /* the other modes: words behind the verb; ends NULL */
+	char *const *offline_argv;     /* the other modes: words that follow the verb; ends with
+				        * NULL */
 	struct experiment_resources resources;
 	struct experiment_profiling profiling;
 	struct experiment_telemetry telemetry;
@@ -150,9 +153,9 @@ struct experiment {
 	uint64_t hash;                 /* of all that is configured: --resume keeps equal ones */
 };
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
-/* RUNNING is only ever written down: by a run that was killed it stays so. */
+/* RUNNING occurs only in files: the document of a killed run stays that way. */
 enum outcome_status { OUTCOME_COMPLETED, OUTCOME_PARTIAL, OUTCOME_FAILED, OUTCOME_RUNNING };
 enum outcome_stage { AT_CONFIG, AT_ALLOCATE, AT_START, AT_READY, AT_BENCHMARK, AT_COLLECT };
 
@@ -166,7 +169,7 @@ struct outcome_server {
 	double startup_s;              /* NAN: not started by us, or not for this experiment */
 	bool is_reused;                /* the experiment before has started it */
 	const char *started_by;        /* run_id of the one that did; NULL: not started by us */
-	struct str capacity;           /* JSON of server/capacity.h; empty: not told */
+	struct str capacity;           /* JSON of server/capacity.h; empty: not reported */
 	struct str reported;           /* JSON of server/engine_report.h; empty: not asked */
 	const char *image_digest;      /* of its container: "NAME@sha256:..."; NULL: none, not known */
 	bool is_ended;                 /* by itself, before it was stopped */
@@ -207,7 +210,7 @@ const char *outcome_stage_name(enum outcome_stage stage);      /* "config", ... 
 struct run_sample;
 struct point_early;
 
-/* How a run talks, on the thread that runs it; all may be NULL. Texts without a newline. */
+/* Callbacks of a run, on its thread; all may be NULL. Texts without a newline. */
 struct experiment_hooks {
 	void *self;
 	void (*line)(void *self, const char *text);  /* progress of stages, upstream's lines */
@@ -222,31 +225,32 @@ struct experiment_hooks {
 	struct point_early *early;     /* of experiment_prepare for the same experiment, or NULL */
 };
 
-/* Its run_id and when it began: to be known before experiment_run_at, which else does it. */
+/* Sets run_id and start time, if needed before experiment_run_at, which otherwise does it. */
 void outcome_begin(struct outcome *o);
 /*
- * What a benchmark of a server needs and no server gives: endpoint, tokenizer, requests, record
- * (serve/point.h). Nothing is held, started or written. -1 with e: ERR_NET is the world's failure,
- * ERR_CANCELLED the caller's wish, all else a mistake, about out->part. point_early_release in
- * either case. In modes without a server nothing is looked at.
+ * Loads what a benchmark of a server needs and no server gives: endpoint, tokenizer, requests,
+ * record (serve/point.h). Nothing is locked, started or written. -1 with e: ERR_NET is a failure of
+ * the network or server, ERR_CANCELLED the caller's cancel, all else a mistake, about out->part.
+ * point_early_release in either case. In modes without a server nothing is checked.
  */
 int experiment_prepare(const struct experiment *x, const struct experiment_hooks *hooks,
 		       struct point_early *out, struct err *e);
 
 /*
- * Runs it from allocation to collection. Always fills out, which is zeroed or begun; nothing is
- * left running, no lock is held afterwards, however it went. The document is the caller's to write.
+ * Runs the experiment from allocation to collection. Always fills out, which is zeroed or begun;
+ * afterwards nothing is running and no lock is held, in any case. The caller writes the document.
  */
 void experiment_run(const struct experiment *x, const struct experiment_hooks *hooks,
 		    struct outcome *out);
 
 /*
- * Servers that stay between members of a suite, with the GPUs and ports they hold; zeroed: none.
- * experiment_run_at runs like experiment_run, but when held is set it starts no server and goes on
- * with those, their caches emptied first (server.h; hooks->line says so, hooks->warn when they
- * cannot be); whoever calls it has seen that they are the same. It leaves its servers in held when
- * all of them still answer at the end and it was not interrupted, else it stops them. site NULL:
- * experiment_run. experiment_leave stops what is held and gives GPUs and ports back.
+ * Servers kept between members of a suite, with their GPUs and ports; zeroed: none.
+ *
+ * experiment_run_at is experiment_run, but when held is set it starts no server and uses those,
+ * after emptying their caches (server.h; hooks->line says so, hooks->warn when it fails); the
+ * caller has checked that they are the same. It keeps its servers in held when all of them still
+ * answer at the end and it was not interrupted, else it stops them. site NULL: experiment_run.
+ * experiment_leave stops what is held and releases GPUs and ports.
  */
 struct experiment_held;
 struct experiment_site {

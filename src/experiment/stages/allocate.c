@@ -23,7 +23,7 @@
 #define MUTEX_PAUSE_NS 2000000
 #define NUMBER "%012llu"
 
-/* gives ticket and mutex back; a zeroed one is fine */
+/* releases ticket and mutex; a zeroed one is fine */
 static void queue_release(struct queue *q)
 {
 	lock_give(&q->ticket);
@@ -44,7 +44,10 @@ static int queue_init(struct queue *q, const char *folder, struct err *e)
 	return 0;
 }
 
-/* Alone from here on. -1: cancelled (ERR_CANCELLED), or somebody keeps it for too long. */
+/*
+ * Returns with exclusive access. -1: cancelled (ERR_CANCELLED), or another process keeps it too
+ * long.
+ */
 static int queue_enter(struct queue *q, const struct lock_holder *me, const atomic_bool *cancel,
 		struct err *e)
 {
@@ -83,7 +86,10 @@ static unsigned long long number_of(const char *name)
 	return str_to_u64(str_of(name), &number) && number < UINT64_MAX ? number : 0;
 }
 
-/* Between those two. me->wants: the names of all locks that would do, with a blank after each. */
+/*
+ * Call between queue_enter and queue_leave. me->wants: the names of all locks that would do, with a
+ * blank after each.
+ */
 static int queue_take_ticket(struct queue *q, const struct lock_holder *me, struct err *e)
 {
 	unsigned long long highest = 0;
@@ -107,8 +113,8 @@ static int queue_take_ticket(struct queue *q, const struct lock_holder *me, stru
 }
 
 /*
- * What those in front want is added to wanted, likewise with blanks; first (zeroed: nobody) is the
- * one that came first. How many there are.
+ * Appends to wanted what earlier tickets want, in the same form; first (zeroed: none) is the
+ * earliest of them. Returns how many there are.
  */
 static unsigned queue_in_front(const struct queue *q, struct buf *wanted, struct lock_holder *first)
 {
@@ -175,7 +181,7 @@ static void env_amd(struct allocation *out, const struct gpu *g, struct allocati
 		buf_release(&own);
 	}
 	*env++ = arena_printf(&out->arena, "HIP_VISIBLE_DEVICES=%s", list);
-	/* HIP reads this one too, and programs compare the two. */
+	/* HIP reads this variable too, and programs compare the two. */
 	*env = arena_printf(&out->arena, "CUDA_VISIBLE_DEVICES=%s", list);
 }
 
@@ -209,13 +215,13 @@ static void tell_server(struct allocation *out, const struct experiment_server *
 		env_amd(out, g, s, env);
 		return;
 	}
-	/* Indices are those of the PCI bus order, which is not CUDA's own. */
+	/* Indices are in PCI bus order, which is not CUDA's default. */
 	env[0] = arena_text(&out->arena, STR("CUDA_DEVICE_ORDER=PCI_BUS_ID"));
 	env[1] = arena_printf(&out->arena, "CUDA_VISIBLE_DEVICES=%s",
 			      join(out, g, place, s->n_gpus));
 }
 
-/* Fills out's servers and what allocate_settle wants; place: as many as the shares add up to. */
+/* Fills out's servers and what allocate_settle needs; place: as many as the sum of the shares. */
 static void allocation_tell(struct allocation *out, const struct experiment *x,
 			    const struct gpu_set *gpus, const unsigned *share, const size_t *place)
 {
@@ -240,7 +246,7 @@ static void allocation_tell(struct allocation *out, const struct experiment *x,
 #define SLICE_NS 20000000          /* between two looks at the flag that cancels */
 #define LINE_EVERY_NS 10000000000  /* between two lines that say who is waited for, */
 #define SAME_EVERY_NS 60000000000  /* and between two that say the same */
-#define AT_ONCE_S 2.0              /* what drivers and dying locks may lag behind, at wait_s 0 */
+#define AT_ONCE_S 2.0              /* how long drivers and ending locks may lag, with wait_s 0 */
 #define SHOWN_MAX 3                /* obstacles that a message names */
 #define SHOWN_BYTES 260            /* of each */
 #define SETTLE_S 30.0
@@ -257,7 +263,7 @@ struct obstacle {
 	unsigned more;                 /* GPUs that the same one holds */
 };
 
-/* One allocation on its way. */
+/* An allocation in progress. */
 struct taking {
 	const struct experiment *x;
 	const struct gpu_set *gpus;
@@ -299,7 +305,7 @@ static int fail(enum allocate_fault *fault, enum allocate_fault with)
 	return -1;
 }
 
-/* What the queue or a lock file was not to be had for. */
+/* Sets the fault for a failure of the queue or a lock file. */
 static int fail_locks(enum allocate_fault *fault, const struct err *e)
 {
 	return fail(fault, e->code == ERR_CANCELLED ? ALLOCATE_FAULT_CANCELLED :
@@ -318,7 +324,7 @@ static bool is_cancelled(const struct experiment_hooks *hooks)
 
 /* ---- how many, for whom ---- */
 
-/* Shares of a number of GPUs that was given: as the servers say, or all to the only one. */
+/* Shares of a given number of GPUs: as the servers say, or all to the only one. */
 static int share_out(const struct experiment *x, unsigned given, unsigned *share, struct err *e)
 {
 	size_t started = 0, one = x->serving;
@@ -359,7 +365,7 @@ static int find_shares(struct taking *t, struct err *e)
 	return 0;
 }
 
-/* Whether this machine could give it at all. */
+/* Whether this machine could ever provide it. */
 static int check_machine(struct taking *t, enum allocate_fault *fault, struct err *e)
 {
 	const char *note = gpu_note(t->gpus);
@@ -424,7 +430,7 @@ static void add_obstacle(struct taking *t, const struct gpu *g, const struct loc
 	buf_release(&call);
 }
 
-/* 1: locked and free; 0: an obstacle has been written down. */
+/* 1: locked and free; 0: an obstacle has been noted. */
 static int try_one(struct taking *t, size_t place, struct lock *l, struct err *e)
 {
 	const struct experiment_resources *r = &t->x->resources;
@@ -455,7 +461,7 @@ static int try_one(struct taking *t, size_t place, struct lock *l, struct err *e
 	return taken;
 }
 
-/* Those that nobody in front waits for, each tried; then the best of the free ones, locked. */
+/* Tries each GPU that no earlier ticket wants; then locks the best of the free ones. */
 static int try_all(struct taking *t, const struct buf *wanted, struct err *e)
 {
 	struct lock *lock = mem_array(t->may.n + 1, sizeof(*lock));
@@ -494,7 +500,7 @@ static int try_all(struct taking *t, const struct buf *wanted, struct err *e)
 	return taken < 0 ? -1 : kept > 0;
 }
 
-/* 1: all of them are ours; 0: not now, and why; -1: e. */
+/* 1: all of them are ours; 0: not now, with obstacles noted; -1: e. */
 static int attempt(struct taking *t, struct err *e)
 {
 	struct buf wanted = { 0 };
@@ -552,7 +558,7 @@ static double waited_s(const struct taking *t)
 	return (double)(clock_mono_ns() - t->began_ns) * 1e-9;
 }
 
-/* text: "Waiting for ...". The same again is said less often. */
+/* text: "Waiting for ...". An unchanged text is repeated less often. */
 static void say_waiting(struct taking *t, const struct buf *text)
 {
 	int64_t now_ns = clock_mono_ns();
@@ -567,7 +573,7 @@ static void say_waiting(struct taking *t, const struct buf *text)
 	t->hooks->line(t->hooks->self, text->data);
 }
 
-/* Attempts, until it is our turn and they are free, or the time is over. */
+/* Tries until it is our turn and they are free, or the time is over. */
 static int wait_for_all(struct taking *t, enum allocate_fault *fault, struct err *e)
 {
 	double wait_s = t->x->resources.wait_s;
@@ -581,7 +587,10 @@ static int wait_for_all(struct taking *t, enum allocate_fault *fault, struct err
 			result = err_set(e, ERR_CANCELLED, "stopped while waiting for GPUs");
 			break;
 		}
-		/* A lock may be on its way out and a figure late: one more look, at least. */
+		/*
+		 * A lock may be about to end and a reading late, so there is at least one more
+		 * attempt.
+		 */
 		if (waited_s(t) >= wait_s && n > 0 && !(t->may_pass && waited_s(t) < AT_ONCE_S))
 			break;
 		if (wait_s > 0) {
@@ -634,7 +643,7 @@ static int take_gpus(struct taking *t, enum allocate_fault *fault, struct err *e
 	buf_release(&wants);
 	free(t->place);
 	t->place = mem_array(t->want, sizeof(*t->place));
-	/* Servers of runs that were killed may be on their way out, with the GPUs they had. */
+	/* Servers of killed runs may be ending, with the GPUs they had. */
 	roster_clean(&hooks);
 	result = queue_enter(&t->queue, &t->me, cancel_of(t), e);
 	if (result == 0) {
@@ -650,7 +659,7 @@ static int take_gpus(struct taking *t, enum allocate_fault *fault, struct err *e
 	return result;
 }
 
-/* Whether the ports that servers name could be had now. -1 with e: ERR_NET when one is busy. */
+/* Whether the ports that servers name are available now. -1 with e: ERR_NET when one is busy. */
 static int try_named_ports(struct taking *t, struct err *e)
 {
 	int result = queue_enter(&t->queue, &t->me, cancel_of(t), e);
@@ -673,7 +682,7 @@ static int try_named_ports(struct taking *t, struct err *e)
 	return result;
 }
 
-/* Until they are free or the time is over. Nothing is held meanwhile. */
+/* Waits until they are free or the time is over. Nothing is held meanwhile. */
 static int wait_for_ports(struct taking *t, enum allocate_fault *fault, struct err *e)
 {
 	double wait_s = t->x->resources.wait_s;
@@ -710,7 +719,7 @@ static int take_ports(struct taking *t, enum allocate_fault *fault, struct err *
 
 	if (result < 0)
 		return fail_locks(fault, e);
-	/* What was left by those that were killed, now that nobody else looks. */
+	/* Removes what killed runs left, while no other process is looking. */
 	lock_clean(t->queue.folder);
 	if (first == 0)
 		port_range(&first, &last);
@@ -734,7 +743,7 @@ static int take_ports(struct taking *t, enum allocate_fault *fault, struct err *
 
 /* ---- all of it ---- */
 
-/* GPUs are not held while a port is waited for: it may have been taken while they were. */
+/* GPUs are not held while waiting for a port, which may have been taken in the meantime. */
 static int take_all(struct taking *t, enum allocate_fault *fault, struct err *e)
 {
 	bool has_names = false;
@@ -821,7 +830,7 @@ bool allocate_settle(const struct allocation *a, const struct gpu_set *gpus,
 
 		for (;;) {
 			gpu_sample(gpus, a->used_place[i], &now);
-			/* Not told, then or now: there is nothing to wait for. */
+			/* Memory use is unknown, then or now: there is nothing to wait for. */
 			if (!(now.memory_used_bytes > a->used_bytes[i] + room))
 				break;
 			if (is_cancelled(hooks))

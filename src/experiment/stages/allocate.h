@@ -2,21 +2,21 @@
 /*
  * allocate.h - GPUs and ports for one experiment, held until it is over.
  *
- * A GPU or a port is ours while we hold the kernel's lock on its file (proc/lock.h): every
- * experiment on this machine, of any user, uses the same files, and what a process that
- * was killed has held is free at once. A port is bound once for proof and then left to the server.
+ * A GPU or a port is ours while we hold the kernel's lock on its file (proc/lock.h): all
+ * experiments on this machine, of any user, use the same files, and the locks of a killed process
+ * are free at once. A port is bound once to prove that it is free, and then left to the server.
  *
- * Which GPUs: those that our environment allows (CUDA_VISIBLE_DEVICES, ...), that nobody has
- * locked, on which nothing computes and whose memory is free; of these the ones that reach each
- * other best, then the lowest indices. Whole GPUs; parts (MIG) when they are named or there is
- * nothing else, and then one for a server, as CUDA has it. A shared allocation takes GPUs that
- * others use too: its locks keep out those only that want theirs alone.
+ * Which GPUs: those allowed by our environment (CUDA_VISIBLE_DEVICES, ...), not locked, without
+ * computing processes and with free memory; of these the ones with the best links to each other,
+ * then the lowest indices. Whole GPUs; parts (MIG) when they are named or there is nothing else,
+ * and then one per server, as CUDA requires. A shared allocation takes GPUs that others use too:
+ * its locks only keep out experiments that want them alone.
  *
- * When they are busy, the first to ask gets them first (stages/allocate.h). An early one that
- * wants eight is not passed by others that want one of the GPUs it waits for.
+ * Waiting experiments get GPUs in the order in which they asked. One that waits for eight is not
+ * overtaken by others that want one of the GPUs it waits for.
  *
  * Each server gets its share of the experiment's GPUs, in the order of the list; attached ones get
- * nothing. Without any GPU on this machine GPUS_AUTO gives none and is no failure.
+ * nothing. Without any GPU on this machine GPUS_AUTO gives none and is not a failure.
  */
 #pragma once
 #include <stdatomic.h>
@@ -51,7 +51,7 @@ struct allocation {
 	struct arena arena;
 };
 
-/* Why it was not to be had, for struct outcome's category. */
+/* Why the allocation failed, for struct outcome's category. */
 enum allocate_fault {
 	ALLOCATE_FAULT_NONE,
 	ALLOCATE_FAULT_GPUS_BUSY,   /* they are there, others use them */
@@ -63,34 +63,34 @@ enum allocate_fault {
 const char *allocate_fault_name(enum allocate_fault fault); /* "gpus busy", ... */
 
 /*
- * Takes all of it or nothing; waits at most x->resources.wait_s for GPUs and for the ports that
+ * Takes everything or nothing; waits at most x->resources.wait_s for GPUs and for the ports that
  * servers name, without holding anything meanwhile. -1 with *fault (may be NULL) and e in one
  * sentence that names who holds them. hooks->line says who is waited for. gpus must live as long as
- * the allocation. run_id is in the locks for others to read.
+ * the allocation. run_id is written into the locks for others to read.
  */
 int allocate(const struct experiment *x, const char *run_id, const struct gpu_set *gpus,
 	     const struct experiment_hooks *hooks, struct allocation *out,
 	     enum allocate_fault *fault, struct err *e);
 
 /*
- * After a server has stopped: waits until the memory of the allocation's GPUs is back near what it
- * was, which drivers do late. false after the deadline, with a warning through hooks.
+ * After a server has stopped: waits until the memory of the allocation's GPUs is back near its
+ * former use, which drivers report late. false after the deadline, with a warning through hooks.
  */
 bool allocate_settle(const struct allocation *a, const struct gpu_set *gpus,
 		     const struct experiment_hooks *hooks);
 
-/* Gives everything back. A zeroed one is fine. */
+/* Releases everything. A zeroed one is fine. */
 void allocate_release(struct allocation *a);
 
 /*
- * Who came first, among the experiments of this machine that want GPUs.
+ * The order of the experiments on this machine that want GPUs.
  *
- * A ticket is a lock file (proc/lock.h) in the folder "queue" below that of the locks, named by
- * a number that is one more than the highest there. It says which GPUs would do for its owner.
- * Whoever comes later leaves those alone while the earlier one waits, so that one that wants many
- * is not passed by many that want one. A dead owner's ticket is held by nobody and does not count.
+ * A ticket is a lock file (proc/lock.h) in the folder "queue" below that of the locks. Its name is
+ * a number, one more than the highest there; its content, the GPUs that would do for its owner.
+ * Later experiments leave those alone while the earlier one waits, so that one that wants many is
+ * not overtaken by many that want one. The ticket of a dead owner is not locked and does not count.
  *
- * One at a time looks and takes: between queue_enter and queue_leave nobody else does.
+ * Only one process at a time examines and takes GPUs: between queue_enter and queue_leave.
  */
 struct queue {
 	char *folder;              /* of locks */
@@ -100,10 +100,9 @@ struct queue {
 };
 
 /*
- * Which GPUs an experiment may have, and which of those that are free it
- * takes. Nothing is locked here (stages/allocate.h).
+ * Which GPUs an experiment may have, and which of the free ones it takes. Nothing is locked here.
  */
-/* GPUs that would do, by their places in gpu_list. */
+/* GPUs that would do, by their index in gpu_list. */
 struct candidates {
 	size_t *place;
 	size_t n;
@@ -112,8 +111,8 @@ struct candidates {
 };
 
 /*
- * Those that r allows. -1 with e (ERR_USAGE) when it names one that is not there, is not allowed,
- * or is split. Caller frees place.
+ * The GPUs that r allows. -1 with e (ERR_USAGE) when it names one that is missing, not allowed, or
+ * split. Caller frees place.
  */
 int choose_candidates(const struct experiment_resources *r, const struct gpu_set *gpus,
 		      struct candidates *c, struct err *e);
@@ -122,37 +121,38 @@ int choose_candidates(const struct experiment_resources *r, const struct gpu_set
 unsigned choose_wanted(const struct experiment *x);
 /* The name of its lock file. */
 void choose_lock_name(const struct gpu *g, char out[128]);
-/* How people call it: "GPU 3", "GPU 1:0 (MIG 1g.10gb)". */
+/* The name for people: "GPU 3", "GPU 1:0 (MIG 1g.10gb)". */
 void choose_call(const struct gpu *g, struct buf *out);
 
 /*
- * Why the GPU at this place is not free for r, as the end of a sentence that begins with what
- * choose_call gives; false: it is free. *may_pass: only its figure of use says so, which drivers
- * tell late.
+ * Why the GPU at this place is not free for r, as the end of a sentence that begins with the name
+ * from choose_call; false: it is free. *may_pass: the only reason is its utilization, which drivers
+ * report late.
  */
 bool choose_is_busy(const struct experiment_resources *r, const struct gpu_set *gpus, size_t place,
 		    struct buf *why, bool *may_pass);
 
 /*
- * The want of n free places that reach each other best, those first that leave the others'
- * links whole, then the lowest; in ascending order at the beginning of place.
+ * Moves the `want` best of n free places to the beginning of place, in ascending order: those with
+ * the best links to each other, then those whose removal leaves the others' links whole, then the
+ * lowest.
  */
 void choose_best(const struct gpu_set *gpus, size_t *place, size_t n, size_t want);
 
 /*
  * A TCP port that no other run of ours will take.
  *
- * Reserved by a lock file of its own (proc/lock.h), then proved free by listening on it on every
- * address for a moment: programs that do not know our locks are seen by that. Between the proof and
- * the server's own listening such a program could still come; the default range lies below
- * the ports that the kernel gives to outgoing connections, so that none of those does.
+ * It is reserved by a lock file of its own (proc/lock.h), then proved free by listening on it on
+ * every address for a moment, which detects programs that do not know our locks. Between the proof
+ * and the server's own listening such a program could still take it; the default range is below the
+ * ports that the kernel uses for outgoing connections, so that none of those does.
  */
 /* The default range: below the kernel's ephemeral ports. */
 void port_range(unsigned *first, unsigned *last);
 
 /*
- * A port from first to last that is free and not reserved; first == last: that very one.
- * 0 with *port and *l, which holds it; -1 with e that says who has it, or how many are taken.
+ * A port from first to last that is free and not reserved; first == last: exactly that one. 0 with
+ * *port and *l, which holds it; -1 with e that says who has it, or how many are taken.
  */
 int port_take(const char *folder, unsigned first, unsigned last, const struct lock_holder *me,
 	      unsigned *port, struct lock *l, struct err *e);

@@ -68,7 +68,7 @@ static int name_one(const struct gpu_set *gpus, const char *called, struct candi
 	return 0;
 }
 
-/* Of one maker, NVIDIA before AMD: a server computes on one kind. */
+/* GPUs of one vendor, NVIDIA before AMD: a server computes on one kind. */
 static void add_all(const struct gpu_set *gpus, bool is_part, struct candidates *c)
 {
 	size_t n;
@@ -109,7 +109,7 @@ void choose_lock_name(const struct gpu *g, char out[128])
 		snprintf(out, 128, "gpu-%s", g->uuid);
 	else
 		snprintf(out, 128, "gpu-%s-%d.%d", g->pci, g->index, g->part);
-	/* Drivers give neither; one that did would leave the folder, or break a list. */
+	/* Drivers report neither character, which would leave the folder or break a list. */
 	for (char *p = out; *p; p++)
 		if (*p == '/' || *p == ' ')
 			*p = '_';
@@ -188,7 +188,7 @@ static double worth(const struct gpu_set *gpus, size_t a, size_t b)
 	return of[gpu_link(gpus, a, b)];
 }
 
-/* How well i is linked with those chosen (is_in), or with the rest. */
+/* The sum of i's links with the chosen ones (is_in), or with the rest. */
 static double ties(const double *link, size_t n, const bool *is_in, bool with_chosen, size_t i)
 {
 	double sum = 0;
@@ -199,7 +199,7 @@ static double ties(const double *link, size_t n, const bool *is_in, bool with_ch
 	return sum;
 }
 
-/* From one GPU on, always the one that is linked best with those there are. */
+/* Starting with one GPU, always adds the one with the best links to those chosen. */
 static void grow(const double *link, size_t n, size_t want, size_t seed, bool *is_in)
 {
 	memset(is_in, 0, n * sizeof(*is_in));
@@ -273,7 +273,9 @@ void port_range(unsigned *first, unsigned *last)
 		      NULL) == 0) {
 		struct str rest = buf_str(&text);
 
-		/* A kernel that gives them from 20000 on or lower leaves us what is below. */
+		/*
+		 * If the kernel's range begins at 20000 or lower, only the ports below it are left.
+		 */
 		if (str_to_u64(str_cut(&rest, '\t'), &low) && low <= RANGE_LAST &&
 		    low > PORT_UNPRIVILEGED) {
 			*last = (unsigned)low - 1;
@@ -284,7 +286,7 @@ void port_range(unsigned *first, unsigned *last)
 	buf_release(&text);
 }
 
-/* Why the one port that was asked for is not to be had. */
+/* Why the requested port is unavailable. */
 static int refuse(unsigned port, int error, const struct lock_holder *who, struct err *e)
 {
 	char command[TREE_COMMAND_BYTES] = "";
@@ -308,8 +310,8 @@ static int refuse(unsigned port, int error, const struct lock_holder *who, struc
 }
 
 /*
- * Where to begin to look: not all at the same place, so that those who go by other folders of locks
- * (another container on this network, a test) hardly ever prove the same port at the same time.
+ * Where to begin to look: random, so that processes with other lock folders (another container on
+ * this network, a test) rarely try the same port at the same time.
  */
 static unsigned somewhere(unsigned n)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling.c - see run.h: what a server and the load are told. */
+/* profiling.c - see run.h: the profiler's options for servers and for the load. */
 #include "experiment/stages/run.h"
 
 #include <dirent.h>
@@ -31,7 +31,7 @@
 
 /* ---- the engine's version ---- */
 
-/* The last word that is a version, in what a program printed. */
+/* The last word of a program's output that is a version. */
 static unsigned version_in(struct str text)
 {
 	unsigned found = 0, here;
@@ -83,7 +83,7 @@ unsigned profiling_version(char *const *command)
 
 /* ---- the folder ---- */
 
-/* "traces", as the process would resolve it now. */
+/* "traces" as an absolute path, resolved in this process. */
 static const char *absolute(const char *path, struct arena *a)
 {
 	char here[PATH_MAX];
@@ -132,7 +132,7 @@ static void list_add(struct word_list *l, const char *text)
 	words_add(l, arena_text(l->arena, str_of(text)));
 }
 
-/* Unless the configuration has it. */
+/* Adds the variable unless the configuration has it. */
 static void env_add(struct word_list *env, const char *name, const char *value)
 {
 	if (!environment_variable(env->v, str_of(name)))
@@ -173,7 +173,7 @@ static bool has_own_config(char *const *argv, char *const *env, struct arena *a)
 	       environment_variable(env, STR("VLLM_TORCH_CUDA_PROFILE"));
 }
 
-/* What vLLM, or who takes its words, is told. */
+/* Adds the options for vLLM, or a server with the same ones. */
 static void tell_vllm(const struct experiment *x, const char *dir, unsigned version,
 		      struct word_list *argv, struct word_list *env)
 {
@@ -189,7 +189,7 @@ static void tell_vllm(const struct experiment *x, const char *dir, unsigned vers
 			env_add(env, "VLLM_TORCH_PROFILER_DIR", dir);
 		}
 	}
-	/* The front end gives up on the engine, which is busy writing, after ten seconds. */
+	/* The front end otherwise gives up after ten seconds on an engine that is busy writing. */
 	snprintf(ms, sizeof(ms), "%.0f", x->profiling.stop_timeout_s * 1e3);
 	env_add(env, LONG_RPC, ms);
 }
@@ -315,7 +315,7 @@ void profiling_serve(const struct experiment *x, const struct role_at *at, struc
 #define NONE_WAIT_NS 10000000000 /* for the first byte of the first trace */
 #define STATS_TIMEOUT_S 600
 
-/* Traces lie in the folder, or one below it. */
+/* Traces are in the folder, or one below it. */
 struct trace { char *path; uint64_t bytes; };
 struct traces {
 	struct trace *v;
@@ -360,7 +360,7 @@ static void traces_look(const char *dir, const struct trace_place *place, int de
 		if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && depth > 0) {
 			traces_look(path, place, depth - 1, out);
 		} else if (lstat(path, &st) == 0 && S_ISREG(st.st_mode) &&
-			   /* Files' times are those of the clock's last tick. */
+			   /* File times have the resolution of the clock tick. */
 			   changed_ns(&st) >= place->since_real_ns - LOOK_NS &&
 			   !is_among(path, place->earlier)) {
 			out->v = mem_grow(out->v, out->n + 1, sizeof(*out->v));
@@ -404,7 +404,7 @@ bool profiling_settle(const struct experiment *x, const struct trace_place *plac
 	bool is_quiet = false;
 	size_t n = 0;
 
-	/* Servers of ours were given the folder: where there is none, nobody writes. */
+	/* Our servers were given this folder: if it does not exist, nothing is being written. */
 	if (!file_is_dir(place->dir))
 		return false;
 	while (!(cancel && atomic_load(cancel))) {
@@ -471,7 +471,7 @@ static int copy_file(const char *from, const char *to)
 	return rc;
 }
 
-/* The name in the experiment's own folder, or path where it cannot be brought there. */
+/* The name in the experiment's own folder, or path if it cannot be linked or copied there. */
 static const char *bring(const char *path, const struct trace_place *place, const char *folder,
 			 struct arena *a, struct buf *notes)
 {
@@ -504,7 +504,7 @@ static int by_size(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-/* Whether both are the same folder; what is not there is not. */
+/* Whether both are the same existing folder. */
 static bool is_same_folder(const char *a, const char *b)
 {
 	struct stat x, y;
@@ -542,12 +542,11 @@ void profiling_collect(const struct experiment *x, const struct trace_place *pla
 }
 
 /*
- * the machine beside an engine without a server.
+ * Watches the machine for an engine without a server.
  *
- * Load is what goes on between the first and the last sign of progress of the measured batch or
- * iterations; loading and warming up are before it. Of start-ups everything is measured. The
- * engine's program descends from this process, so the processes that are watched are ours with all
- * below it.
+ * The load is the time between the first and the last progress of the measured batch or iterations;
+ * loading and warming up come before it. Of start-ups everything is measured. The engine's program
+ * descends from this process, so the watched processes are this one and all below it.
  */
 
 void watch_begin_offline(struct run *r, struct run_watch *w)
@@ -592,8 +591,8 @@ static double number(struct json_slice object, const char *key)
 }
 
 /*
- * In so many seconds at the rate of a set of requests; other modes have no such rate. The first
- * sign of progress comes a little after the beginning, and there may have been several runs.
+ * Tokens in this time at the rate of a set of requests; other modes have no such rate. The first
+ * progress comes a little after the beginning, and there may have been several runs.
  */
 static struct metrics_tokens tokens_of(struct str result, double seconds)
 {

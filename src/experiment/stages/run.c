@@ -28,8 +28,8 @@ static bool was_profiled(const struct run *r)
 }
 
 /*
- * Until traces are whole: while the servers run. False: more may come, which would be taken for
- * another experiment's. Then which there are.
+ * Waits, while the servers run, until traces are complete. False: more may come, which would be
+ * taken for another experiment's. Then lists them.
  */
 static bool collect_settle(struct run *r)
 {
@@ -45,7 +45,7 @@ static bool collect_settle(struct run *r)
 	return is_whole;
 }
 
-/* The numbers are good without it. */
+/* Warns that there is no trace; the numbers are valid without it. */
 static void say_no_trace(struct run *r)
 {
 	struct outcome *o = r->out;
@@ -92,7 +92,7 @@ static const char *get_env(const char *name)
 	return getenv(name);
 }
 
-/* The machine, versions, provenance: also of a run that failed. */
+/* Records the machine, versions and provenance, also of a failed run. */
 static void collect_about(struct run *r)
 {
 	const struct experiment_server *s = r->x->n_servers ? &r->x->server[r->x->serving] : NULL;
@@ -224,7 +224,7 @@ void outcome_begin(struct outcome *o)
 	*o = (struct outcome){ .status = OUTCOME_COMPLETED, .began_real_ns = clock_real_ns() };
 	now = o->began_real_ns / 1000000000;
 	gmtime_r(&now, &tm);
-	/* Without a generator the name is merely less unique. */
+	/* Without random bytes the name is only less unique. */
 	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
 		random[0] = (unsigned char)(o->began_real_ns / 1000);
 	strftime(o->run_id, sizeof(o->run_id), "exp_%Y%m%d_%H%M%S", &tm);
@@ -279,7 +279,7 @@ static int take_resources(struct run *r)
 	return 0;
 }
 
-/* Servers that run already leave traces where they were told to, next to those of others. */
+/* Servers that run already write traces to the folder they were given, with those of others. */
 static void go_on_with_traces(struct run *r)
 {
 	const struct experiment_held *held = r->held;
@@ -293,7 +293,7 @@ static void go_on_with_traces(struct run *r)
 	r->traces.earlier = profiling_earlier(r->traces.dir, a);
 }
 
-/* Where every server is, once ports are known. */
+/* Sets every server's address, once ports are known. */
 static void take_places(struct run *r)
 {
 	struct experiment_held *held = r->held;
@@ -317,7 +317,7 @@ static void take_places(struct run *r)
 	}
 }
 
-/* Nothing runs and nothing is held. */
+/* Stops and releases everything. */
 static void clear(struct experiment_held *held, const struct experiment_hooks *hooks)
 {
 	servers_stop(held, hooks);

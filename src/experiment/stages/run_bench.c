@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_bench.c - see run_internal.h: load on the server that serves, by the stages of `bench
- * serve`, and what is measured of an engine without a server.
+ * run_bench.c - see run_internal.h: load on the serving server, by the stages of `bench serve`, and
+ * measurements of an engine without a server.
  *
- * What a document always has is added to the options: the percentiles 50, 90, 95 and 99 of every
+ * Options are added for what a document always has: the percentiles 50, 90, 95 and 99 of every
  * latency; the machine and the servers' processes, watched as `telemetry` says; the record.
  */
 #include <ctype.h>
@@ -28,7 +28,7 @@
 #include "experiment/config/document.h"
 #include "experiment/stages/run_internal.h"
 
-#define NOWHERE "http://127.0.0.1:1" /* stands for a server that is still to come */
+#define NOWHERE "http://127.0.0.1:1" /* the address of a server that has not started yet */
 #define TEST_REQUEST_S 60 /* how long a server that is ready may not answer a real request */
 
 struct bench {
@@ -50,7 +50,7 @@ static bool is_given(const struct run *r, const char *name)
 	return opt_given(&serve_opt_set, &r->x->serve_given, name);
 }
 
-/* A comma list with what it must have. */
+/* A comma list with the required items added. */
 static const char *with_items(const char *list, const char *items, struct arena *a)
 {
 	struct str rest = str_of(items);
@@ -98,7 +98,7 @@ static struct opt_list own_gpus(const struct run *r, struct arena *a)
 	return (struct opt_list){ .v = v, .n = n, .is_set = n > 0 };
 }
 
-/* "4xNAME": how many were allocated, and of which kind. NULL: none. */
+/* "4xNAME": the number and kind of allocated GPUs. NULL: none. */
 static const char *own_gpu_names(const struct run *r, struct arena *a)
 {
 	const struct allocation *got = &r->held->allocation;
@@ -120,7 +120,7 @@ static bool is_attached(const struct run *r)
 static void set_telemetry(const struct run *r, struct serve_opts *o, struct arena *a)
 {
 	const struct experiment_telemetry *t = &r->x->telemetry;
-	/* Nobody knows the GPUs of servers that others run: all that may be used are watched. */
+	/* The GPUs of attached servers are unknown, so all usable ones are watched. */
 	bool has_gpus = r->held->allocation.n_gpus || is_attached(r);
 	const char *what = "";
 
@@ -142,7 +142,7 @@ static void set_telemetry(const struct run *r, struct serve_opts *o, struct aren
 		o->system_pid = own_processes(r, a);
 }
 
-/* Behind a proxy or beside a cache: engines have the metrics, and there are several. */
+/* With a proxy or a cache server the metrics are the engines', of which there are several. */
 static const char *engines_metrics(const struct run *r, struct arena *a)
 {
 	const char *urls = "";
@@ -210,7 +210,7 @@ static int try_options(struct bench *b, const char *url, bool has_latencies, str
 	return rc;
 }
 
-/* The options in force against the server at url. Vectors and scores have no first token. */
+/* Checks the options in force with the server's url. Vectors and scores have no first token. */
 static int check_options(struct bench *b, const char *url, struct buf *notes, struct err *e)
 {
 	int rc = try_options(b, url, false, notes, e);
@@ -226,10 +226,10 @@ static int refuse(struct run *r, const struct err *e)
 	return run_fail(r, "bad configuration", "benchmark: %s", e->text);
 }
 
-/* Found out now and not when a model has been loaded for minutes. */
+/* Checked now and not after a model has been loaded for minutes. */
 static int check_dataset(struct run *r)
 {
-	/* Names of the hub are neither rooted nor have such endings. */
+	/* Names in the hub do not start with '/' and have no such endings. */
 	static const char *const endings[] = { ".json", ".jsonl", ".csv", ".txt", ".parquet" };
 	bool has_turns = r->x->mode == MODE_MULTI_TURN, is_file = has_turns;
 	const char *path = has_turns ? r->x->turns.input_file : r->x->serve.data.path;
@@ -309,7 +309,7 @@ static void say(const struct bench *b, struct buf *text)
 	buf_release(text);
 }
 
-/* What the verb reports in addition to what bench serve reports. */
+/* Adds what the verb reports in addition to bench serve. */
 static void tell_turns(struct bench *b, const struct point *point)
 {
 	struct multi_turn_outcome turns;
@@ -329,7 +329,7 @@ static void tell_turns(struct bench *b, const struct point *point)
 	multi_turn_outcome_release(&turns);
 }
 
-/* One run is measured: it is reported, its record stored, and all of it kept. */
+/* One run is measured: prints its report, stores its record, and keeps both. */
 static void on_measured(void *self, struct point *point)
 {
 	struct bench *b = self;
@@ -357,7 +357,7 @@ static void on_measured(void *self, struct point *point)
 	repeat_take(run, point);
 }
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
 static int write_detailed(struct bench *b, const struct report *report, struct err *e)
 {
@@ -377,7 +377,7 @@ static int write_detailed(struct bench *b, const struct report *report, struct e
 	return rc;
 }
 
-/* Of several runs the one in the middle, with the values of all. */
+/* Of several runs keeps the middle one, with the values of all. */
 static void keep_result(struct bench *b)
 {
 	struct run *r = b->run;
@@ -401,7 +401,7 @@ static void keep_result(struct bench *b)
 	report.facts = &facts;
 	if (report_result_json(&report, &json, &e) == 0)
 		r->out->result = run_keep(r, &json);
-	/* What was watched is in the result; the document has it at a place of its own. */
+	/* The telemetry is in the result; the document has it in a place of its own. */
 	scan.text = r->out->result;
 	if (json_next(&scan, &result, NULL) == 0 &&
 	    json_path(result, &system, "profllm", "system", NULL) && system.kind == JSON_OBJECT)
@@ -412,7 +412,7 @@ static void keep_result(struct bench *b)
 	buf_release(&runs);
 }
 
-/* What was measured is there; what is it worth? */
+/* Judges a result whose measurement is complete. */
 static int judge(struct bench *b)
 {
 	struct run *r = b->run;
@@ -455,7 +455,7 @@ static int judge(struct bench *b)
 	return 0;
 }
 
-/* It could not be measured (to its end). */
+/* The measurement failed or was interrupted. */
 static int not_measured(struct bench *b, const struct err *e)
 {
 	struct run *r = b->run;
@@ -467,7 +467,10 @@ static int not_measured(struct bench *b, const struct err *e)
 		return run_interrupted(r);
 	if (r->stage == AT_READY)
 		return run_fail(r, "no answer", "%s", e->text);
-	/* A mistake is also what only the server could tell: its tokenizer, its chat template. */
+	/*
+	 * An unknown tokenizer or chat template, which only the server could provide, is a mistake
+	 * as well.
+	 */
 	return run_fail(r, e->code == ERR_USAGE || (b->stage == STAGE_DATASET &&
 			(e->code == ERR_RUN || e->code == ERR_PARSE)) ? "bad configuration" :
 			e->code == ERR_NET ? "network" :
@@ -544,12 +547,12 @@ int experiment_prepare(const struct experiment *x, const struct experiment_hooks
 }
 
 /*
- * what is measured of an engine without a server.
+ * Measures an engine without a server.
  *
- * The words of the experiment are read by the verb's own set of options, as its command reads
- * them, so that rules and texts are the same; its result file is written into the experiment's
- * folder and becomes the outcome's result. The engine gets the GPUs of the experiment's one server,
- * which is not started.
+ * The verb's own option set reads the words of the experiment, as its command does, so that rules
+ * and messages are the same; its result file is written into the experiment's folder and becomes
+ * the outcome's result. The engine gets the GPUs of the experiment's one server, which is not
+ * started.
  */
 
 struct offline_bench {
@@ -568,8 +571,8 @@ struct offline_bench {
 /* ---- words ---- */
 
 /*
- * Every name passes: what stands here was judged with the configuration. A name takes what follows
- * up to the next one.
+ * Accepts every name, as the configuration was checked before. A name takes the words up to the
+ * next one.
  */
 static int any_words(const void *self, char *const *argv, bool is_whole, struct err *e)
 {
@@ -594,7 +597,7 @@ static void take_set(struct offline_bench *b, const struct opt_set *set)
 	b->set.foreign = &b->foreign[0];
 }
 
-/* The GPUs it got, and the server's own environment, after what the verb says itself. */
+/* Adds the allocated GPUs and the server's own environment, after the verb's own. */
 static void add_env(struct offline_bench *b)
 {
 	const struct run *r = b->run;
@@ -618,7 +621,7 @@ static void add_env(struct offline_bench *b)
 	b->engine.env = all;
 }
 
-/* What the engine's program prints is kept where logs of servers are. */
+/* The output of the engine's program goes where logs of servers are kept. */
 static void keep_log(struct offline_bench *b, struct offline_opts *o)
 {
 	struct experiment_held *held = b->run->held;
@@ -724,7 +727,7 @@ static void on_offline_progress(void *self, const char *what, uint64_t done, uin
 		hooks->progress(hooks->self, what, done, total);
 }
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
 static void keep_offline_result(struct offline_bench *b)
 {
@@ -748,8 +751,8 @@ static int failed(struct run *r, const struct err *e)
 }
 
 /*
- * `bench latency --profile` runs the batch once and times nothing, so that is done by itself, once
- * everything is measured. That there is no trace is said by whoever collects them.
+ * `bench latency --profile` runs the batch once and times nothing, so it is run separately, after
+ * the measurement. A missing trace is reported when traces are collected.
  */
 static void trace_latency(struct run *r)
 {
@@ -783,7 +786,7 @@ int bench_offline(struct run *r)
 					  .cancel = &r->held->stop };
 	b.path = run_path(r, ".result.json");
 	unlink(b.path);
-	r->is_profiled = r->traces.dir != NULL; /* by the engine itself, as it was told */
+	r->is_profiled = r->traces.dir != NULL; /* by the engine itself, as its options say */
 	run_line(r, "Measuring %s", experiment_mode_name(r->x->mode));
 	watch_begin_offline(r, &b.watch);
 	rc = measure_offline(&b, mode[r->x->mode], &e);

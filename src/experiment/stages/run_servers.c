@@ -102,7 +102,9 @@ bool servers_died(struct run *r, bool is_suspect)
 	i = atomic_load(&held->died);
 	if (i < 0 || server_check(atomic_load(&held->server[i].server), &why, &e) == 0)
 		return false;
-	/* A cluster's scheduler stops us and our servers at once, which is no failure of theirs. */
+	/*
+	 * A cluster's scheduler stops us and our servers at once, which is not a failure of theirs.
+	 */
 	if (run_is_cancelled(r) && why.fault != SERVER_FAULT_KILLED)
 		return false;
 	held->server[i].is_ended = true;
@@ -227,7 +229,7 @@ static int in_container(struct run *r, size_t i, const struct profiling_words *w
 	return 0;
 }
 
-/* The words and the environment it is started with. */
+/* Makes the words and the environment that start it. */
 static int make_words(struct run *r, size_t i, struct err *e)
 {
 	const struct experiment_server *s = &r->x->server[i];
@@ -245,7 +247,7 @@ static int make_words(struct run *r, size_t i, struct err *e)
 		return -1;
 	for (char **line = own; *line; line++)
 		words_add(&env, *line);
-	/* A container sees its own GPUs alone, and counts them from 0. */
+	/* A container sees only its own GPUs, counted from 0. */
 	for (char *const *line = r->held->allocation.server[i].env; !s->container && *line; line++)
 		words_add(&env, *line);
 	if (r->x->profiling.is_enabled && !s->container && !config_is_sim(s->command))
@@ -303,7 +305,7 @@ struct start {
 	struct server_opts opts;
 	struct buf said;            /* by all->lock: lines of 'l' or 'w', a text and a NUL */
 	enum start_state state;     /* by all->lock, once the thread runs */
-	/* What came of it: the thread's until START_ENDED. */
+	/* The result; written only by the thread until START_ENDED. */
 	int rc;
 	struct server *server;
 	struct server_failure why;
@@ -318,7 +320,7 @@ struct starts {
 	pthread_mutex_t lock;
 };
 
-/* For the thread that runs the experiment, which passes it on. */
+/* Keeps a line for the thread that runs the experiment, which passes it on. */
 static void keep_said(struct start *s, char kind, const char *text)
 {
 	pthread_mutex_lock(&s->all->lock);
@@ -364,7 +366,7 @@ static void *start_main(void *self)
 	return NULL;
 }
 
-/* Two that start at once clean up after the same earlier run, and both say so. */
+/* Two servers starting at once clean up after the same earlier run, and both report it. */
 static bool is_said_already(struct starts *all, const char *text)
 {
 	for (size_t at = 0; at < all->warned.len; at += strlen(all->warned.data + at) + 1)
@@ -374,7 +376,7 @@ static bool is_said_already(struct starts *all, const char *text)
 	return false;
 }
 
-/* Hooks are called on the thread that runs the experiment, which is this one. */
+/* Calls the hooks, on the thread that runs the experiment. */
 static void pass_on(struct starts *all)
 {
 	for (size_t k = 0; k < all->n; k++) {
@@ -453,7 +455,7 @@ static int start_begin(struct starts *all, size_t i)
 	return 0;
 }
 
-/* Its thread has ended: it is one of those that are held, or this is its failure. */
+/* A start's thread has ended: the server is now held, or this is its failure. */
 static int start_end(struct starts *all, size_t i)
 {
 	struct run *r = all->r;
@@ -517,8 +519,8 @@ static bool shares_gpu(const struct allocation_server *a, const struct allocatio
 }
 
 /*
- * All that it waits for are ready, and no other one starts on one of its GPUs: engines measure how
- * much memory is free while they start.
+ * The servers it waits for are ready, and no other one starts on one of its GPUs: engines measure
+ * free memory while they start.
  */
 static bool may_start(struct starts *all, size_t i)
 {
@@ -538,7 +540,7 @@ static bool may_start(struct starts *all, size_t i)
 	return true;
 }
 
-/* Begins all that may; how many it was, or -1. */
+/* Begins all that may start; returns their number, or -1. */
 static int begin_more(struct starts *all)
 {
 	int begun = 0;
@@ -559,7 +561,7 @@ static int begin_more(struct starts *all)
 	return begun;
 }
 
-/* Takes those that have ended; how many still go on, or -1: one has failed. */
+/* Takes starts that have ended; returns how many are still running, or -1: one has failed. */
 static int take_ended(struct starts *all)
 {
 	int going = 0, rc = 0;
@@ -617,7 +619,7 @@ static int start_all(struct starts *all)
 	}
 }
 
-/* What goes on when one has failed: it is not waited for, and what is ready already is held. */
+/* One has failed: the others are not waited for, and those that are ready are held. */
 static void give_up(struct starts *all)
 {
 	atomic_store(&all->r->held->stop, true);
@@ -698,7 +700,7 @@ static void stop_one(struct held_server *h, const struct experiment_hooks *hooks
 
 void servers_stop(struct experiment_held *held, const struct experiment_hooks *hooks)
 {
-	/* Whoever needs others was started after them. */
+	/* Servers that need others were started after them. */
 	while (held->n_started)
 		stop_one(&held->server[held->started[--held->n_started]], hooks);
 }

@@ -38,7 +38,7 @@ struct checking {
 #define SEQS 256
 #define MAX_SIZE 1e12 /* of one figure in a config.json: products of four stay finite */
 
-/* The first of the names (NULL-ended) that is a number of sense; else otherwise. */
+/* The first of the names (NULL-ended) with a valid number; else otherwise. */
 static int64_t number(const struct json_value *v, const char *const *name, int64_t otherwise)
 {
 	for (; *name; name++) {
@@ -184,7 +184,7 @@ void fit_estimate(const struct fit_model *m, const struct fit_how *how, struct f
 
 /* ---- rows ---- */
 
-/* One row; past CHECK_ROWS_MAX nothing happens. */
+/* Adds a row; past CHECK_ROWS_MAX nothing happens. */
 __attribute__((format(printf, 4, 5)))
 static void check_add(struct checking *c, enum check_verdict verdict, const char *what,
 		      const char *fmt, ...)
@@ -206,7 +206,7 @@ static void check_add(struct checking *c, enum check_verdict verdict, const char
 	};
 }
 
-/* "server", or "server NAME" where there are several: what a row is about. */
+/* "server", or "server NAME" if there are several: the subject of a row. */
 static const char *check_of(struct checking *c, size_t server, const char *what)
 {
 	if (c->x->n_servers < 2)
@@ -214,7 +214,7 @@ static const char *check_of(struct checking *c, size_t server, const char *what)
 	return arena_printf(&c->out->arena, "%s of %s", what, c->x->server[server].name);
 }
 
-/* An engine argument in effect, as a text or a number; otherwise when it is none. */
+/* An engine argument in effect as a text or number; empty if it is neither. */
 static struct str check_text(const struct experiment_server *s, const char *name)
 {
 	const struct json_value *v = json_get(s->args, name);
@@ -378,7 +378,7 @@ static void dataset(struct checking *c, const struct point_early *early, const s
 		check_add(c, CHECK_SKIP, "dataset", "checked when there is a tokenizer");
 }
 
-/* What a run prepares before it starts a server. */
+/* Prepares the benchmark as a run does before it starts a server. */
 static void benchmark(struct checking *c)
 {
 	struct experiment_hooks none = { .cancel = check_cancel(c) };
@@ -596,7 +596,7 @@ static void simulated(struct checking *c, size_t i)
 
 /* ---- a real one ---- */
 
-/* Bytes of the weight files beside config.json; 0: there are none. */
+/* Bytes of the weight files next to config.json; 0: there are none. */
 static double weights_beside(const char *config)
 {
 	char *folder = file_beside(config, ".");
@@ -751,7 +751,7 @@ static void real(struct checking *c, size_t i, const char *model)
 	buf_release(&path);
 }
 
-/* The rows about a server's model, and whether it fits. */
+/* Adds the rows about a server's model, and whether it fits. */
 static void check_model(struct checking *c, size_t i)
 {
 	const struct experiment_server *s = &c->x->server[i];

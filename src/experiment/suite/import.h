@@ -54,7 +54,7 @@ struct import_opts {
 	  .sla_tpot_ms = 100, .sla_max_failed = SLA_MAX_FAILED_PERCENT,                     \
 	  .adaptive_max_probes = 8, .adaptive_max_concurrency = 1024 }
 
-/* Where a member comes from. */
+/* The origin of a member. */
 struct import_test {
 	const char *file, *test;          /* the file's path; its test_name */
 	enum experiment_mode mode;
@@ -86,26 +86,22 @@ int import_parse(const struct config *c, struct str text, const char *file,
 		 struct config_findings *f);
 
 /*
- * The files upstream leaves for its tables: STEM.json and STEM.commands, folders made. 0 also when
- * the outcome has no result. ERR_IO.
+ * Writes the files that upstream makes its tables from: STEM.json and STEM.commands, folders made.
+ * 0 also when the outcome has no result. ERR_IO.
  */
 int import_store(const struct experiment *x, const char *stem, const struct outcome *o,
 		 bool is_probe, struct err *e);
-/* How many prompts a level has when prompts_per_concurrency is given. */
+/* The number of prompts of a level when prompts_per_concurrency is given. */
 int64_t import_prompts(const struct import_opts *o, int64_t concurrency);
 
-/*
- * Commands as a person can paste them: words quoted where a shell needs it,
- * what is secret as '***'.
- */
-/* Words with blanks between; the value of an option whose name says that it is secret is hidden. */
+/* Commands for pasting into a shell: words quoted where needed, secrets as '***'. */
+/* Words separated by blanks; values of options with a secret's name are hidden. */
 void shell_words(struct buf *out, char *const *argv);
-/* NAME=VALUE lines likewise. Nothing for NULL. */
+/* NAME=VALUE lines in the same form. Nothing for NULL. */
 void shell_env(struct buf *out, char *const *env);
 
 /*
- * The benchmark of x as the command that would do the same by hand: `vllm bench serve` with the
- * options that were given, in the order of its help. url: of the server, put in front; NULL: left
- * out.
+ * The benchmark of x as the equivalent command: `vllm bench serve` with the given options, in the
+ * order of its help. url: of the server, put in front; NULL: left out.
  */
 void shell_benchmark(struct buf *out, const struct experiment *x, const char *url);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* import_internal.h - what the files of import share; for no others. */
+/* import_internal.h - shared by the files of import only. */
 #pragma once
 #include "experiment/suite/import.h"
 
@@ -20,18 +20,18 @@ void import_put_int(struct import_maker *m, struct json_value *object, const cha
 void import_append(struct import_maker *m, struct json_value *list, const struct json_value *v);
 void import_append_text(struct import_maker *m, struct json_value *list, const char *text);
 
-/* Names with "-" and "_" for each other are the same. */
+/* Compares names, with "-" equal to "_". */
 bool import_is_same(struct str name, const char *key);
 /* The member of that name by either spelling. */
 const struct json_value *import_get(const struct json_value *object, const char *key);
 
 /*
- * Parameters as they stand in a test ("max-model-len": 4096, "enforce_eager": "") as engine arguments
- * in server: names with underscores, what is not in the table in extra_args.
+ * Adds parameters as written in a test ("max-model-len": 4096, "enforce_eager": "") to server as
+ * engine arguments: names with underscores, unknown ones in extra_args.
  */
 void import_server(struct import_maker *m, const struct json_value *given,
 		   struct json_value *server);
-/* Likewise as options of the verb; what it does not have goes to server, or stays where it is. */
+/* Adds them as options of the verb; what it does not have goes to server, or stays in place. */
 void import_benchmark(struct import_maker *m, const struct opt_set *set,
 		      const struct json_value *given, struct json_value *benchmark,
 		      struct json_value *server);

@@ -39,7 +39,7 @@ struct json_value *import_list_value(struct import_maker *m)
 	return new_value(m, JSON_ARRAY);
 }
 
-/* A new place at the end; values that are there move, their marks with them. */
+/* Adds an element at the end; existing ones are moved with their marks. */
 static struct json_value *grow(struct import_maker *m, struct json_value *v)
 {
 	size_t n = v->count;
@@ -137,7 +137,7 @@ static const struct json_value *as_flag(struct import_maker *m, const struct jso
 	return out;
 }
 
-/* "4" as 4, '{"method": "ngram"}' as an object; what is no JSON stays a text. */
+/* "4" as 4, '{"method": "ngram"}' as an object; a text that is not JSON is unchanged. */
 static const struct json_value *as_json(struct import_maker *m, const struct json_value *v)
 {
 	struct json_value *parsed, *out;
@@ -193,7 +193,7 @@ static const struct json_value *as_option(struct import_maker *m, const struct o
 
 /* ---- names ---- */
 
-/* With underscores, behind a first dot as it is. */
+/* "-" as "_" up to the first dot. */
 static char *key_of(struct import_maker *m, struct str name)
 {
 	char *key = arena_text(m->a, name);
@@ -221,7 +221,7 @@ const struct json_value *import_get(const struct json_value *object, const char 
 	return NULL;
 }
 
-/* An old spelling leads to the row it stands for. */
+/* A former spelling leads to the current row. */
 static const struct opt *find_row(const struct opt_set *set, const char *key)
 {
 	for (size_t i = 0; i < set->n; i++) {
@@ -331,7 +331,7 @@ static int check_keys(struct reader *r)
 	return rc;
 }
 
-/* NULL: absent, or "" as an environment variable that is not set gives it. */
+/* NULL: absent, or "", as for an environment variable that is not set. */
 static const char *text(struct reader *r, const char *key)
 {
 	const struct json_value *v = json_get(r->v, key);
@@ -463,7 +463,7 @@ int import_read(const struct config *c, const struct json_value *import,
 		read_opts(&r, o);
 		files = json_get(import, "files");
 	}
-	/* The simulator needs no devices, however many it plays. */
+	/* The simulator needs no devices, however many it models. */
 	if (command && command->kind == JSON_ARRAY && command->count)
 		command = &command->item[command->count - 1];
 	word = json_text(command, STR(""));
@@ -484,7 +484,9 @@ int import_read(const struct config *c, const struct json_value *import,
 
 /* ---- a result and its commands, as upstream's tables want them ---- */
 
-/* The word behind the maker's, one line for each GPU: "H100\nH100"; upstream's table counts them. */
+/*
+ * The word after the vendor's name, one line per GPU: "H100\nH100"; upstream's table counts them.
+ */
 static void add_gpus(const struct outcome *o, const struct experiment *x, struct buf *out)
 {
 	for (size_t i = 0; o->server && i < x->n_servers; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* suite.c - see suite.h: what a configuration stands for, names, files, the order. */
+/* suite.c - see suite.h: expanding a configuration, names, files, the order. */
 #include "experiment/suite/suite.h"
 
 #include <assert.h>
@@ -128,7 +128,7 @@ static void read_hosts(const struct config *c, struct suite *s, bool has_jobs,
 	s->jobs = has_jobs && s->jobs < slots ? s->jobs : slots;
 }
 
-/* The section, and what the command line says instead. */
+/* Reads the section, overridden by the command line. */
 static void read_scheduler(const struct config *c, const struct suite_opts *o, struct suite *s,
 			   struct config_findings *f)
 {
@@ -221,7 +221,7 @@ static void settle_files(struct suite *s, const struct suite_opts *o)
 		suite_place(s, &s->member[i]);
 }
 
-/* What cannot be done where this process does not start servers itself. */
+/* Refuses what is impossible when this process does not start the servers itself. */
 static void check_elsewhere(const struct suite *s, struct config_findings *f)
 {
 	for (size_t i = 0; s->where != SUITE_LOCAL && i < s->n; i++) {
@@ -275,7 +275,7 @@ static const struct json_value *with_text(const struct suite *s, const struct js
 }
 
 /*
- * What from has and no other member has had before (seen), to f, with the experiment's name where
+ * Adds to f the findings of `from` that no earlier member had (seen), with the experiment's name if
  * there are several; name NULL: of all. Keys of seen are in a.
  */
 static void suite_add_findings(const struct suite *s, const struct config_findings *from,
@@ -319,8 +319,8 @@ static bool has_option(enum experiment_mode mode, struct str option, struct aren
 }
 
 /*
- * A member without the options of --set that others' modes have and its own has not. What nobody
- * has stays, and is refused where it is read.
+ * A member without those options of --set that only other members' modes have. Options that no mode
+ * has stay, and are refused when they are read.
  */
 static const struct json_value *without_others(const struct suite *s,
 					       const struct suite_parts *parts,
@@ -351,7 +351,7 @@ static const struct json_value *without_others(const struct suite *s,
 
 /* ---- every member ---- */
 
-/* Traces are told apart by time, which experiments that run at once have in common. */
+/* Traces are assigned by time, which does not distinguish experiments that run at once. */
 static int check_traces(const struct suite *s, const struct settings *set,
 			const struct json_value *tree, const struct experiment *x,
 			struct config_findings *f)
@@ -422,7 +422,7 @@ static void add_member_text(const struct json_value *object, const char *key, ch
 	buf_add_char(out, after);
 }
 
-/* Everything that servers are started by; an engine without a server is none of them. */
+/* Everything that servers are started with; an engine without a server has none. */
 static void servers_text(const struct experiment *x, struct buf *out)
 {
 	static const char *const key[] = { "server", "servers", "resources", "profiling" };
@@ -445,7 +445,7 @@ bool suite_same_servers(const struct experiment *a, const struct experiment *b)
 	return is_same;
 }
 
-/* Whether the kind of every engine that we start has a way to empty its caches. */
+/* Whether every kind of engine that we start has a way to empty its caches. */
 static bool can_empty_caches(const struct experiment *x)
 {
 	for (size_t i = 0; i < x->n_servers; i++) {
@@ -471,7 +471,7 @@ bool suite_keeps_servers(const struct suite *s, const struct suite_member *a,
 	       (a->x.repeat == b->x.repeat && can_empty_caches(&a->x));
 }
 
-/* Members of one round with the same servers come together, where the first of them stands. */
+/* Puts members of one round with the same servers together, at the place of the first. */
 static void put_together(struct suite *s, size_t *order, size_t n)
 {
 	struct map group = { 0 };
@@ -499,8 +499,8 @@ static void put_together(struct suite *s, size_t *order, size_t n)
 }
 
 /*
- * The repeats of one member lie as far apart as can be: drift shows as spread. A random order that
- * was asked for is not given up for fewer starts, unless those were asked for too.
+ * Repeats of one member are as far apart as possible: drift shows as spread. A random order that
+ * was asked for is kept even if it needs more starts, unless fewer starts were asked for too.
  */
 static void settle_order(struct suite *s, unsigned repeats)
 {
@@ -645,7 +645,7 @@ void suite_release(struct suite *s)
 	*s = (struct suite){ 0 };
 }
 
-/* ---- what members need beside their configuration ---- */
+/* ---- what members need in addition to their configuration ---- */
 
 struct looking {
 	const struct suite *s;
@@ -656,13 +656,13 @@ struct looking {
 	struct config_findings *f;
 	size_t n_mistakes, n_commands; /* that are no notes; the rest is the world's */
 	struct map seen;           /* commands and benchmarks that were looked at */
-	struct map lines;          /* findings that were told */
+	struct map lines;          /* findings that were reported */
 	struct arena arena;
 };
 
 /* ---- which are alike ---- */
 
-/* Options that requests are not made by, unless --duration counts them. */
+/* Options that do not influence the requests, unless --duration counts them. */
 static const char *const about_load[] = {
 	"max_concurrency", "request_rate", "burstiness", "ramp_up_strategy", "ramp_up_start_rps",
 	"ramp_up_end_rps", "goodput", "metadata", "label", "percentile_metrics",
@@ -687,8 +687,8 @@ static bool is_about_load(const struct experiment *x, struct str key)
 }
 
 /*
- * What a benchmark prepares before it sends anything, as a text: equal ones prepare the same
- * requests. Appended.
+ * Appends what a benchmark prepares before it sends anything, as a text: equal texts mean the same
+ * requests.
  */
 static void suite_benchmark_key(const struct experiment *x, struct buf *out)
 {
@@ -865,7 +865,7 @@ static void look_at_benchmark(struct looking *l, const struct suite_member *m,
 		point_early_release(early);
 }
 
-/* Whether there is something about the member that no other had. */
+/* Whether the member has something that no earlier one had. */
 static bool is_new(const struct looking *l, const struct experiment *x, const struct buf *key)
 {
 	bool is_found = !is_seen(l, key);

@@ -2,17 +2,17 @@
 /*
  * suite.h - one configuration as the experiments it describes, and all of them run.
  *
- * A configuration without matrix, experiments, import and repeat is a suite of one: its document
- * is the file of --output itself, its logs and records are in the folder next to it ("r.json":
- * "r.d"). Otherwise every member has a document of its own in that folder, NAME.json or
- * NAME-rN.json, and the file of --output holds all of them, in the order of the configuration:
+ * A configuration without matrix, experiments, import and repeat is a suite of one: its document is
+ * the file of --output itself, its logs and records are in the folder next to it ("r.json": "r.d").
+ * Otherwise every member has a document of its own in that folder, NAME.json or NAME-rN.json, and
+ * the file of --output holds all of them, in the order of the configuration:
  *
  *   {"schema_version", "suite", "plan": {...}, "experiments": [documents], "lacking": [names]}
  *
- * A member's document is there whole or not at all, as soon as the member has ended, whatever came
- * of it; the suite's is made of those files. So a suite that was ended at any moment is gone on
- * with from its files: --resume keeps members that are completed and were asked the same
- * (struct experiment's hash, the document's config.configured_hash), and runs the rest.
+ * A member's document is written whole when the member has ended, with any outcome; the suite's is
+ * made of those files. So a suite that was ended at any moment resumes from its files: --resume
+ * keeps members that are completed and have the same configuration (struct experiment's hash, the
+ * document's config.configured_hash), and runs the rest.
  *
  * Members are (experiments and imported tests, or one) x (matrix, or one) x repeats. A member of
  * the list is named by itself, one of the matrix by what differs ("max_num_seqs=4-request_rate=2":
@@ -34,14 +34,15 @@
 /*
  * When servers are started: for every member; when the previous member had other ones (server,
  * servers, resources, profiling) or they died; once, which needs all members to have the same ones;
- * like ON_CHANGE, and for every repeat, because repeats on one server are one sample: the default.
+ * or, the default, like ON_CHANGE and for every repeat, because repeats on one server are one
+ * sample.
  */
 enum suite_restart {
 	SUITE_RESTART_ALWAYS, SUITE_RESTART_ON_CHANGE, SUITE_RESTART_NEVER, SUITE_RESTART_ON_REPEAT,
 };
 const char *suite_restart_name(enum suite_restart how); /* "always", ... */
 
-/* What was asked on the command line. */
+/* Options of the command line. */
 struct suite_opts {
 	const char *output;        /* --output FILE; NULL: the configuration's */
 	/* Patterns (* ?), one of which a name must match; ends NULL. NULL: all. */
@@ -53,13 +54,13 @@ struct suite_opts {
 	const struct opt_list *scheduler_args; /* may be NULL */
 	bool is_detached;          /* --no-wait: Slurm's jobs are submitted and not waited for */
 	/*
-	 * --member I/N@HASH[:STEM]: this process runs one member of a suite for another one of
-	 * ours, as the I-th of N repeats; the configuration is that member's, merged; HASH: what
-	 * the other one knows it by, which a machine with other GPUs would not find; STEM: where
-	 * the files of an imported test go. NULL: none.
+	 * --member I/N@HASH[:STEM]: this process runs one member of a suite for another process of
+	 * ours, as the I-th of N repeats; the configuration is that member's, merged. HASH: the
+	 * parent's hash of it, which a machine with other GPUs would compute differently; STEM:
+	 * where the files of an imported test go. NULL: none.
 	 */
 	const char *member;
-	/* Words of children behind those of `profllm run` that are ours to say; ends NULL. */
+	/* Words that follow those of `profllm run` in the commands of children; ends NULL. */
 	char *const *child_words;
 };
 
@@ -71,7 +72,7 @@ enum suite_scheduler { SUITE_LOCAL, SUITE_SLURM, SUITE_SSH };
 
 /* A search for the best of the suite's experiments; see suite_search.h. */
 struct suite_search;
-/* A test of upstream's that was imported; see import.h. NULL in members that were not. */
+/* An imported test of upstream; see import.h. NULL in other members. */
 struct import_test;
 
 struct suite_member {
@@ -98,11 +99,11 @@ struct suite {
 	uint64_t seed;                     /* of the order, when shuffled */
 	unsigned jobs;                     /* at once; SUITE_SLURM: 0 is as many as Slurm likes */
 	/*
-	 * Of a suite with search.best, else NULL: what it expands to are the candidates. Members
-	 * are those of the first round, and suite_run adds those of later ones.
+	 * Set for a suite with search.best, else NULL: the members it expands to are the
+	 * candidates. Members are those of the first round, and suite_run adds those of later ones.
 	 */
 	struct suite_search *search;
-	const char *output, *folder;       /* the file, and the folder beside it */
+	const char *output, *folder;       /* the file, and the folder next to it */
 	const struct config *config;
 	const struct config_know *know;
 	struct arena arena;                /* everything above */
@@ -110,43 +111,44 @@ struct suite {
 
 /*
  * Merges, types and judges every member before anything is started. -1: f has errors; the suite is
- * released then, unless it is a suite of one whose experiment does not pass: what could be read of
- * that is there, for a failed document (is_single, member[0].x).
+ * released then, unless it is a suite of one whose experiment is invalid: it keeps what could be
+ * read, for a failed document (is_single, member[0].x).
  */
 int suite_expand(const struct config *config, const struct config_know *know,
 		 const struct suite_opts *o, struct suite *out, struct config_findings *f);
 void suite_release(struct suite *s);
-/* ERR_USAGE when --only chose none of them; suite_run asks it, too. */
+/* ERR_USAGE when --only chose none of them; suite_run checks it, too. */
 int suite_check_only(const struct suite *s, struct err *e);
 
 /*
- * GPUs that chosen members name and that are not here, not allowed or split: found before anything
- * is moved or started. -1: f has an error.
+ * Finds GPUs named by chosen members that are missing, not allowed or split, before anything is
+ * moved or started. -1: f has an error.
  */
 int suite_check_gpus(const struct suite *s, struct config_findings *f);
 
-/* Whether every member is a process of its own, here or elsewhere, with servers of its own. */
+/* Whether every member is a process of its own, here or elsewhere, with its own servers. */
 bool suite_has_children(const struct suite *s);
 /*
  * Whether the configuration or the option says that members run on other machines, whose GPUs and
- * programs are not those of this one. Asked before anything is typed.
+ * programs differ from this one's. Called before values are typed.
  */
 bool suite_is_elsewhere(const struct config *c, const char *scheduler);
 
-/* Whether a server of one would do for the other. */
+/* Whether a server of one can be used for the other. */
 bool suite_same_servers(const struct experiment *a, const struct experiment *b);
 /*
- * Whether the servers of a stay for b, which is run next. Unless the configuration says so, servers
- * whose caches cannot be emptied do not: b would be measured on the prompts of a.
+ * Whether the servers of a are kept for b, which is run next. Unless the configuration says so,
+ * servers whose caches cannot be emptied are not: b would be measured on the prompts of a.
  */
 bool suite_keeps_servers(const struct suite *s, const struct suite_member *a,
 			 const struct suite_member *b);
 
 /* ---- before anything is run ---- */
 
-/* What suite_check found; zeroed before, suite_checked_release in any case. */
+/* Results of suite_check; zeroed before, suite_checked_release in any case. */
 struct suite_checked {
-	const struct suite_member *member; /* whose requests early has; NULL: nobody's */
+	const struct suite_member *member; /* the member that `early` was prepared for; NULL:
+					    * none */
 	struct point_early early;          /* the first one's: they are made once */
 	const char *category;              /* of the refusal, as a document has it */
 	bool is_world;                     /* nothing but the world is wrong: the network is away */
@@ -154,10 +156,10 @@ struct suite_checked {
 };
 
 /*
- * Looks, once for each different command and benchmark of the members that would be run, at what a
- * configuration alone does not tell: whether servers' programs are here, and experiment_prepare.
- * All of it is a finding with its place. -1: f has errors, or is_cancelled. is_planned: programs
- * and the network, which may be there on another machine or tomorrow, are notes.
+ * Checks, once for each different command and benchmark of the members that would be run, what a
+ * configuration alone does not show: that servers' programs exist, and experiment_prepare. Results
+ * are findings with their place. -1: f has errors, or is_cancelled. is_planned: missing programs
+ * and network failures are notes, as they may be there on another machine or tomorrow.
  */
 int suite_check(const struct suite *s, const struct suite_opts *o, bool is_planned,
 		const struct experiment_hooks *hooks, struct suite_checked *out,
@@ -181,7 +183,7 @@ struct suite_hooks {
 	struct experiment_hooks run;       /* of members that run in this process */
 	struct suite_checked *checked;     /* of suite_check for this suite: is used up; or NULL */
 	void (*member)(void *self, const struct suite_now *now); /* NULL: none */
-	/* A line of a member that runs as a child, and whether it was on stderr. */
+	/* A line of a member that runs as a child; is_err: it was on stderr. */
 	void (*child)(void *self, const struct suite_member *m, const char *text, bool is_err);
 };
 
@@ -195,17 +197,18 @@ struct suite_tally {
 void suite_tally_release(struct suite_tally *t);
 
 /*
- * Runs what is chosen and not kept, and writes every document. 0 also when members failed: the
- * tally says so. -1: a document could not be written (ERR_IO), or nothing matches --only.
+ * Runs chosen members that are not kept, and writes every document. 0 also when members failed: see
+ * the tally. -1: a document could not be written (ERR_IO), or nothing matches --only.
  */
 int suite_run(struct suite *s, const struct suite_opts *o, const struct suite_hooks *hooks,
 	      struct suite_tally *out, struct err *e);
-/* Of a search that is over: the last member of the best experiment; NULL: there is none. */
+/* After a search: the last member of the best experiment; NULL: there is none. */
 const struct suite_member *suite_found(const struct suite *s);
 
 /*
- * The document of what was refused before it ran: x may be no more than a name. A result at path
- * stays as it is and no document is written (*is_kept): a mistake costs nobody what was measured.
+ * Writes the document of an experiment that was refused before it ran: x may have only a name. A
+ * result at path is kept and no document is written (*is_kept), so that a mistake does not destroy
+ * earlier measurements.
  */
 int suite_write_refused(const struct experiment *x, const char *path, const char *category,
 			const char *reason, bool *is_kept, struct err *e);
@@ -220,11 +223,10 @@ bool suite_is_done(const struct suite_member *m);
  * What a suite would do, without doing it: --dry-run.
  *
  * For every member that would run, in the order of running: each server's environment and command
- * as they would be started (words quoted for a shell, secrets as '***'), the benchmark as the `vllm
- * bench` command that does the same by hand, what it needs, and how long it may take, with what
- * that is based on: the same member's earlier document, else starts that earlier documents tell of
- * and the load's own schedule. Which GPUs it will be is only known when they are taken; ports are
- * the first of their range, others when those are in use.
+ * (words quoted for a shell, secrets as '***'), the benchmark as the equivalent `vllm bench`
+ * command, what it needs, and the estimated time with its basis: the same member's earlier
+ * document, else server starts in earlier documents and the load's own schedule. GPUs are only
+ * chosen when they are taken; ports are the first of their range, others when those are in use.
  *
  * Nothing is started, taken or written.
  */
@@ -240,7 +242,7 @@ void suite_plan_text(const struct suite *s, const struct suite_opts *o, struct b
  */
 void suite_plan_json(const struct suite *s, const struct suite_opts *o, struct buf *out);
 
-/* how long members may take; of plan.c alone. */
+/* how long members may take; used in plan.c only. */
 struct plan_time {
 	double start_s;          /* of the servers; NAN: not known; 0: none is started for it */
 	double load_s;           /* NAN: as fast as the server can */
@@ -254,9 +256,8 @@ struct plan_times;
 double plan_load_s(const struct experiment *x);
 
 /*
- * The end of a suite: a line for each member with the parameters that
- * differ, throughput, TTFT, TPOT and verdict; the same with more columns as a CSV file; what to do
- * next.
+ * The end of a suite: a line for each member with the parameters that differ, throughput, TTFT,
+ * TPOT and verdict; the same with more columns as a CSV file; what to do next.
  */
 struct suite_table {
 	struct buf text; /* lines for a terminal: the table, the best member, what was left out */
@@ -264,7 +265,7 @@ struct suite_table {
 	struct buf next; /* one line: what fits the outcome */
 };
 
-/* The change against earlier runs: a column, and sentences below the table. Borrowed. */
+/* The change since earlier runs: a column, and sentences below the table. Borrowed. */
 struct suite_against {
 	const char *title;       /* NULL: no column */
 	const char *const *cell; /* one for each member; NULL: empty */
@@ -272,11 +273,11 @@ struct suite_against {
 };
 
 /*
- * From the members' documents. A parameter is a value of the configuration that is not the same in
- * all members; the terminal leaves out those that every member's name spells out already.
+ * Made from the members' documents. A parameter is a value of the configuration that differs
+ * between members; the terminal leaves out those that every member's name contains already.
  */
 void suite_table(const struct suite *s, const struct suite_tally *tally,
 		 const struct suite_against *against, struct suite_table *out);
 void suite_table_release(struct suite_table *t);
-/* "a/r.json": "a/r.csv". NULL: the output is no file that could have one beside it. Caller frees. */
+/* "a/r.csv" for "a/r.json". NULL: the output cannot have a file next to it. Caller frees. */
 char *suite_csv_path(const struct suite *s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* suite_internal.h - what the files of suite share; for no others. */
+/* suite_internal.h - shared by the files of suite only. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,18 +24,16 @@ struct suite_parts {
 	bool is_list;                     /* made of matrix, experiments or import */
 };
 
-/*
- * Keys of suites taken out of c's tree, and every combination merged. -1: f has errors.
- */
+/* Takes the keys of suites out of c's tree, and merges every combination. -1: f has errors. */
 int suite_parts(const struct config *c, const struct config_know *know, struct arena *a,
 		struct suite_parts *out, struct config_findings *f);
 
-/* benchmark.mode of a tree, before it is typed; serve where it is none. */
+/* benchmark.mode of a tree, before values are typed; serve where it has none. */
 enum experiment_mode suite_mode_of(const struct json_value *tree);
 
 /*
- * What a failure of this category comes of, as a text: whoever has the same fails likewise. False:
- * it may be the member's own, or of this moment.
+ * The cause of a failure of this category, as a text: other members with the same text would fail,
+ * too. False: it may be the member's own, or temporary.
  */
 bool suite_cause(const struct experiment *x, const char *category, struct buf *out);
 
@@ -70,27 +68,31 @@ struct suite_sitting {
 };
 
 void suite_say_begin(struct suite_sitting *t, const struct suite_member *m, size_t at);
-/* One member in this process, as the at-th; is_kept: its servers are left in site. */
+/* Runs one member in this process, as the at-th; is_kept: its servers are left in site. */
 int suite_run_one(struct suite_sitting *t, const struct suite_member *m, size_t at,
 		  struct experiment_site *site, bool is_kept, struct err *e);
 /* Counts a member whose document is at its path, and rewrites the suite's. took_s: NAN unknown. */
 int suite_ended(struct suite_sitting *t, const struct suite_member *m, double took_s,
 		struct err *e);
-/* A document for a member that another machine has left without one; as an interrupted run. */
+/*
+ * Writes a document for a member that another machine has left without one, as for an interrupted
+ * run.
+ */
 int suite_write_lost(const struct suite_member *m, const char *category, const char *reason,
 		     struct err *e);
 /* "FOLDER/upstream/LABEL": where the files for upstream's tables go. Caller frees. */
 char *suite_imported_stem(const struct suite *s, const struct suite_member *m);
 bool suite_is_cancelled(const struct suite_sitting *t);
-/* Whether it would fail as one before it did; it is counted, and is not to be run then. */
+/* Whether it would fail like an earlier member; then it is counted, and must not be run. */
 bool suite_is_futile(struct suite_sitting *t, const struct suite_member *m);
-/* jobs > 1, or SUITE_SSH: every member of due as a child. */
+/* jobs > 1, or SUITE_SSH: runs every member of due as a child. */
 int suite_jobs_run(struct suite_sitting *t, struct err *e);
-/* where SUITE_SLURM: every member of due as a task of a job array. */
+/* SUITE_SLURM: runs every member of due as a task of a job array. */
 int suite_slurm_run(struct suite_sitting *t, struct err *e);
 /*
- * Those of due whose tasks of an earlier run are still waiting or running: t->is_adopted. -1: Slurm
- * does not answer, or some are there and must not be taken (no --resume, another configuration).
+ * Finds the members of due whose tasks of an earlier run still wait or run: t->is_adopted. -1:
+ * Slurm does not answer, or there are some that must not be taken (no --resume, another
+ * configuration).
  */
 int suite_slurm_adopt(struct suite_sitting *t, struct err *e);
 void suite_slurm_free(struct suite_slurm *s); /* accepts NULL */
@@ -105,8 +107,8 @@ char **suite_child_words(const struct suite_sitting *t, const struct suite_membe
 			 const char *program, const char *config, struct arena *a);
 #define SUITE_NO_FOLDER 253 /* exit status of the script where this folder is not there */
 /*
- * Those as files for a machine that has the same folders: STEM.yaml and STEM.sh, for their owner
- * alone. more: further words, ended by NULL, or NULL.
+ * The same as files for a machine that has the same folders: STEM.yaml and STEM.sh, readable by
+ * their owner alone. more: further words, ended by NULL, or NULL.
  */
 int suite_child_files(const struct suite_sitting *t, const struct suite_member *m,
 		      const char *stem, const char *const *more, struct err *e);
@@ -119,15 +121,15 @@ double suite_grace_s(const struct experiment *x);
 
 /* ---- searches beyond imported lists of concurrency ---- */
 
-/* Whether the member at that place of due is the last of its test and rate, and wants a search. */
+/* Whether the member at that place of due is the last of its test and rate, and needs a search. */
 bool suite_adapt_is_due(const struct suite_sitting *t, size_t at);
-/* The search of m's test and rate, by the results there are. Leaves servers in site. */
+/* The search for m's test and rate, based on the results so far. Leaves servers in site. */
 int suite_adapt(struct suite_sitting *t, const struct suite_member *m,
 		struct experiment_site *site, struct err *e);
-/* Those of tests of which nothing had to be run, or that children have run. */
+/* The same for tests of which nothing had to be run, or that children have run. */
 int suite_adapt_rest(struct suite_sitting *t, struct experiment_site *site, struct err *e);
 
-/* What the parent looks at in a document. */
+/* The parts of a document that the parent reads. */
 struct suite_document {
 	enum outcome_status status;
 	char reason[512], category[32];   /* "" when completed */
@@ -141,17 +143,17 @@ struct suite_document {
 bool suite_document_of(const struct suite_member *m, struct suite_document *out);
 
 /*
- * Upstream's search for the largest concurrency within limits, from a list of
- * levels that were run anyway (sweep spec 8.2). Pure: whoever uses it runs what adapt_next says.
+ * Upstream's search for the largest concurrency within limits, from a list of levels that were run
+ * anyway (sweep spec 8.2). Pure: the caller runs the levels that adapt_next returns.
  *
- * The list gives the last level that passes and the first failure behind it; failures before any
- * pass are ignored. With both, whole numbers in between are bisected until they are neighbours. If
- * all pass, the search goes on beyond the largest, first by the list's last gap, each time by twice
- * as much, up to a maximum, and bisects after the first failure. It ends early when its probes
- * are used up or a result does not say whether it passes. When nothing passes there is no search.
+ * The list gives the last level that passes and the first failure after it; failures before any
+ * pass are ignored. With both, whole numbers in between are bisected until they are neighbors. If
+ * all pass, the search continues beyond the largest, first by the list's last gap, each time by
+ * twice as much, up to a maximum, and bisects after the first failure. It ends early when its
+ * probes are used up or a result has no verdict. When nothing passes there is no search.
  *
- * Limits are held as they are, without slack. search.h searches better; this one is for results
- * that are compared with upstream's.
+ * Limits apply exactly, without slack. search.h searches better; this one is for results that are
+ * compared with upstream's.
  */
 enum adapt_verdict { ADAPT_PASS, ADAPT_FAIL, ADAPT_UNKNOWN };
 
@@ -169,7 +171,7 @@ struct adapt {
 };
 
 /*
- * By p99 TTFT and TPOT of a result, or what else of them it has, and by its share of failed
+ * Judges by p99 TTFT and TPOT of a result, or what it has of them, and by its share of failed
  * requests, with the rules of sweep/sla.h.
  */
 enum adapt_verdict adapt_judge(const struct json_value *result, const struct import_opts *o);
@@ -177,7 +179,7 @@ enum adapt_verdict adapt_judge(const struct json_value *result, const struct imp
 /* points: sorted, no level twice. */
 void adapt_begin(struct adapt *a, const struct import_opts *o, const struct adapt_point *points,
 		 size_t n);
-/* What is to be run next; 0: the search is over. */
+/* The next level to run; 0: the search is over. */
 int64_t adapt_next(const struct adapt *a);
-/* What came of it. is_new: it was run for this and used up a probe. */
+/* Records a level's result. is_new: it was run for the search and used up a probe. */
 void adapt_take(struct adapt *a, int64_t concurrency, enum adapt_verdict verdict, bool is_new);

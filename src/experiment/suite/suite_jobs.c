@@ -3,12 +3,12 @@
  * suite_jobs.c - see suite_internal.h: several members at once, each a process of its own.
  *
  * A child is this program again, below a keeper, so that it and its servers end when we do. Its
- * configuration is the merged one, in a nameless file: the one on disk may have been edited since,
- * and what it holds may be secret. GPUs and ports are its own to take; we only start no more of
- * them than the machine has GPUs for.
+ * configuration is the merged one, in an unnamed file: the one on disk may have been edited since,
+ * and it may hold secrets. Children take GPUs and ports themselves; we only start no more of them
+ * than the machine has GPUs for.
  *
  * With SUITE_SSH the child is an ssh that runs the program on a host, one for each slot. Folders
- * are those of a shared file system, so the documents are where they would be without.
+ * are on a shared file system, so documents are in their usual places.
  */
 #include <assert.h>
 #include <errno.h>
@@ -35,7 +35,7 @@
 #include "results/read/read.h"
 
 #define POLL_MS 50
-#define STOP_S 15     /* what a child needs beside stopping its servers, generously */
+#define STOP_S 15     /* a generous time for a child's work other than stopping its servers */
 
 struct stream {
 	int fd;                       /* -1: at its end */
@@ -118,7 +118,7 @@ static int config_fd(const struct suite *s, const struct suite_member *m, struct
 
 /* ---- on another host ---- */
 
-/* What the shell of the host runs. It stays, so that a signal's exit status is not ssh's 255. */
+/* Run by the host's shell, which stays so that a signal's exit status is not ssh's 255. */
 static const char on_host[] = "test -r \"$0\" || exit 252; sh \"$0\"; exit $?";
 #define NO_SCRIPT 252
 #define NO_CONNECTION 255
@@ -152,7 +152,7 @@ static char **host_argv(const struct suite_sitting *t, const struct job *job, co
 	return argv.v;
 }
 
-/* The words that start m on job's host, and the pipe that it lives by. NULL with e. */
+/* The words that start m on job's host, and the pipe whose end stops it. NULL with e. */
 static char **begin_on_host(struct suite_sitting *t, struct job *job, const struct suite_member *m,
 			    struct arena *a, int *input, struct err *e)
 {
@@ -177,7 +177,7 @@ static char **begin_on_host(struct suite_sitting *t, struct job *job, const stru
 	return host_argv(t, job, arena_printf(a, "%s.sh", job->stem), a);
 }
 
-/* Closes what a member on a host lives by, and removes its files, which may hold what is secret. */
+/* Closes the pipe of a member on a host and removes its files, which may hold secrets. */
 static void leave_host(struct job *job)
 {
 	if (job->life_fd >= 0)
@@ -189,7 +189,7 @@ static void leave_host(struct job *job)
 	job->stem = NULL;
 }
 
-/* Why the host is of no use; NULL: it is not the host's doing. */
+/* Why the host cannot be used; NULL: it is not the host's fault. */
 static const char *host_fault(const struct job *job, const struct suite *s, struct arena *a)
 {
 	switch (job->end.code) {
@@ -208,7 +208,7 @@ static const char *host_fault(const struct job *job, const struct suite *s, stru
 	}
 }
 
-/* Whether the host has failed and not the member, which others may then run. */
+/* Whether the host has failed and not the member, which other hosts may then run. */
 static bool drop_host(struct suite_sitting *t, struct job *job)
 {
 	const struct experiment_hooks *hooks = &t->hooks->run;
@@ -352,7 +352,10 @@ static void wait_for_bytes(const struct suite_sitting *t, struct job *job, size_
 
 /* ---- ending ---- */
 
-/* The rest of its lines, its document. *next: it goes back to the ones that are to be started. */
+/*
+ * Reads the rest of its lines and its document. *next: it goes back to those that are to be
+ * started.
+ */
 static int end(struct suite_sitting *t, struct job *job, size_t *next, struct err *e)
 {
 	double took_s = (double)(clock_mono_ns() - job->began_ns) / 1e9;
@@ -385,7 +388,7 @@ static void *stop_main(void *arg)
 	return NULL;
 }
 
-/* Asked to end, all at the same time: each writes what it has measured. */
+/* Asks all to end at the same time: each writes what it has measured. */
 static void begin_stop(struct job *job)
 {
 	if (job->is_stopping)
@@ -397,7 +400,7 @@ static void begin_stop(struct job *job)
 	}
 }
 
-/* A member on a host is asked by the end of its input, and has the time that a child has here. */
+/* Ends the input of a member on a host, which then has the time that a child has here. */
 static void ask_to_stop(struct job *job)
 {
 	int64_t now = clock_mono_ns();
@@ -438,7 +441,7 @@ static struct job *free_job(struct job *job, size_t n_jobs)
 	return NULL;
 }
 
-/* Places for the hosts' slots, the first one of each host before the second one of any. */
+/* Slots of the hosts, the first one of each host before the second one of any. */
 static struct job *make_jobs(const struct suite *s, struct host *host)
 {
 	struct job *job = mem_array(s->jobs, sizeof(*job));
@@ -461,14 +464,14 @@ static bool has_running(const struct job *job, size_t n_jobs)
 	return false;
 }
 
-/* Starts what there is place for; on hosts one at a time, as sshd limits pending logins. */
+/* Starts as many as there are slots for; on hosts one at a time, as sshd limits pending logins. */
 static int start_more(struct suite_sitting *t, struct job *job, size_t n_jobs, size_t *next,
 		      struct err *e)
 {
 	struct job *place;
 
 	while ((place = free_job(job, n_jobs))) {
-		/* The first that may fare better than one that has failed. */
+		/* Skips those that would fail like an earlier one. */
 		while (*next < t->n_due && suite_is_futile(t, &t->s->member[t->due[*next]]))
 			++*next;
 		if (*next == t->n_due ||
@@ -636,10 +639,10 @@ void adapt_take(struct adapt *a, int64_t concurrency, enum adapt_verdict verdict
 }
 
 /*
- * Beyond an imported test's list of concurrency (suite_internal.h).
+ * Searches beyond an imported test's list of concurrency (suite_internal.h).
  *
  * A group is all members of one test and rate. Its results are read from the files that upstream's
- * tools read, so that a search that was ended goes on from them like everything else.
+ * tools read, so that an interrupted search resumes from them like everything else.
  */
 
 /* ---- groups ---- */
@@ -650,7 +653,7 @@ static void add_label(struct buf *out, const struct import_test *test, int64_t c
 		   (long long)concurrency);
 }
 
-/* Members of a matrix, or repeated ones, are other points than upstream's. */
+/* Members of a matrix, or repeated ones, are not upstream's points. */
 static bool is_adaptive(const struct suite_member *m)
 {
 	const struct import_test *test = m->test;

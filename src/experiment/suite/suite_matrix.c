@@ -11,7 +11,7 @@
 #include "experiment/suite/suite_internal.h"
 #include "host/engine/args.h"
 
-/* Of one assignment of a matrix: the places of its values. */
+/* One combination of a matrix: the indices of its values. */
 struct matrix_point {
 	const struct json_value *axes;    /* path -> list */
 	size_t *at;                       /* axes->count */
@@ -46,7 +46,7 @@ static uint64_t count_values(const struct json_value *v)
 	return n;
 }
 
-/* How often a member is merged: for each axis of each combination. The matrix has been judged. */
+/* How often a member is merged: for each axis of each combination. The matrix has been checked. */
 static uint64_t count_merges(const struct json_value *matrix)
 {
 	uint64_t n = matrix->kind == JSON_OBJECT ? matrix->count : 0;
@@ -59,7 +59,7 @@ static uint64_t count_merges(const struct json_value *matrix)
 	return n;
 }
 
-/* members: before they are multiplied by the matrix. */
+/* members: their number before the matrix multiplies it. */
 static int check_size(const struct config *c, uint64_t members, const struct json_value *matrix,
 		      struct config_findings *f)
 {
@@ -114,7 +114,7 @@ static const struct json_value *value_of(const struct matrix_point *p, size_t i)
 	return &p->axes->item[i].item[p->at[i]];
 }
 
-/* tree: with the values of the point, to which those that are references lead. */
+/* tree: with the values of the point, for references into it. */
 static const char *point_name(const struct config *c, const struct matrix_point *p,
 			      const char *before, const struct json_value *tree, struct arena *a)
 {
@@ -137,7 +137,7 @@ static const char *point_name(const struct config *c, const struct matrix_point 
 	return out;
 }
 
-/* All that the object says of the point is so. */
+/* Whether the point has all values of the object. */
 static bool is_covered(const struct matrix_point *p, const struct json_value *by)
 {
 	for (size_t i = 0; i < by->count; i++) {
@@ -180,7 +180,7 @@ static int add_point(const struct config *c, const struct suite_part *part,
 	return add_part(c, &made, a, out, f);
 }
 
-/* The next combination, the last axis first; false behind the last one. */
+/* The next combination, the last axis first; false after the last one. */
 static bool next_point(struct matrix_point *p)
 {
 	for (size_t i = p->axes->count; i-- > 0;) {
@@ -217,7 +217,7 @@ static const char *kind_of(const struct json_value *v)
 
 /* ---- paths ---- */
 
-/* Objects within an axis become paths, and a key alone is that of the one section that has it. */
+/* Turns objects within an axis into paths, and a key alone into that of its only section. */
 struct paths {
 	const struct config *c;
 	const struct config_know *know;
@@ -228,7 +228,7 @@ struct paths {
 	bool is_wrong;
 };
 
-/* The argument of a server, or option of a benchmark, that was probably meant; or NULL. */
+/* The argument of a server, or option of a benchmark, closest to the key; or NULL. */
 static const char *nearest_key(struct paths *p, const char *key)
 {
 	size_t n = 0, all = engine_arg_count + serve_opt_set.n;
@@ -308,7 +308,7 @@ static size_t count_leaves(const struct json_value *v)
 	return n ? n : 1;
 }
 
-/* Of one object of the matrix; anything else stays as it is. */
+/* Handles an object of the matrix; anything else is unchanged. */
 static const struct json_value *with_paths(struct paths *p, const struct json_value *axes)
 {
 	if (axes->kind != JSON_OBJECT)
@@ -331,7 +331,7 @@ static const struct json_value *settled(struct paths *p, const struct json_value
 	return list;
 }
 
-/* c with a matrix, and what that leaves out, by whole paths. */
+/* c with the matrix and its exclusions in full paths. */
 static int settle_paths(const struct config *c, const struct config_know *know, struct arena *a,
 			struct config *out, struct config_findings *f)
 {
@@ -430,7 +430,7 @@ static int check_matrix(const struct config *c, const struct json_value *matrix,
 	return rc < 0 ? -1 : check_exclude(c, matrix, f);
 }
 
-/* part with every combination of the matrix; with none, part itself. */
+/* part with every combination of the matrix; without a matrix, part itself. */
 static int multiply(const struct config *c, const struct suite_part *part, struct arena *a,
 		    struct suite_parts *out, struct config_findings *f)
 {
@@ -463,7 +463,7 @@ static const struct json_value *without_suite(const struct config *c,
 	return tree;
 }
 
-/* --set wins over what a member of the list says. */
+/* --set takes precedence over the members of the list. */
 static int set_again(const struct config *c, struct suite_part *part, struct config_findings *f)
 {
 	const struct json_value *tree, *own = json_get(part->tree, "benchmark");

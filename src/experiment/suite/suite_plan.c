@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* suite_plan.c - see suite.h: the plan as JSON, and that as a text. */
+/* suite_plan.c - see suite.h: the plan as JSON, and the same as a text. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Reads the members' documents; one of another configuration says nothing about a member. */
+/* Reads the members' documents; those of another configuration are ignored. */
 static struct plan_times *plan_times_new(const struct suite *s)
 {
 	struct plan_times *t = mem_alloc(sizeof(*t));
@@ -78,7 +78,7 @@ double plan_load_s(const struct experiment *x)
 	return NAN;
 }
 
-/* What is left of the earlier run when nothing is started; NAN: it does not tell. */
+/* The rest of the earlier run's time, without starting servers; NAN: unknown. */
 static double earlier_load_s(const struct earlier *before)
 {
 	double s = before->d.duration_s;
@@ -90,7 +90,7 @@ static double earlier_load_s(const struct earlier *before)
 	return s < 0 ? 0 : s;
 }
 
-/* Servers that are started for it unless it reuses those of another. */
+/* Number of servers started for it unless it reuses those of another. */
 static unsigned plan_starts(const struct experiment *x)
 {
 	unsigned n = 0;
@@ -100,7 +100,7 @@ static unsigned plan_starts(const struct experiment *x)
 	return n;
 }
 
-/* is_reusing: it goes on with the servers of the member before it. */
+/* is_reusing: it uses the servers of the member before it. */
 static struct plan_time plan_times_of(const struct plan_times *t, size_t place, bool is_reusing)
 {
 	const struct suite_member *m = &t->s->member[place];
@@ -169,7 +169,7 @@ static struct role_at *addresses(struct planner *p, const struct experiment *x)
 	return at;
 }
 
-/* Places that stand for those which will be chosen. */
+/* Names for GPUs that are only chosen later. */
 static const char *const *gpus_for(struct planner *p, const struct experiment *x,
 				   const struct experiment_server *s)
 {
@@ -520,7 +520,7 @@ static const struct points_column written[] = {
 struct param {
 	const char *path, *title;
 	const char **value;      /* per member; "" where it has none */
-	bool is_in_names;        /* "TITLE=VALUE" stands in every member's name */
+	bool is_in_names;        /* every member's name contains "TITLE=VALUE" */
 };
 struct params {
 	const struct suite *s;
@@ -626,7 +626,7 @@ static void find_params(struct params *p)
 
 /* ---- lines ---- */
 
-/* What the tables and sentences need of a document, and no more: documents may be large. */
+/* Only what the tables and sentences need of a document, as documents may be large. */
 static const struct json_value *reduced(const struct json_value *row, struct arena *a)
 {
 	struct buf text = { 0 };
@@ -740,7 +740,7 @@ static double number_of(const struct points_line *line, const char *key)
 	return line->record && frame_number(frame_value(line->record, str_of(key)), &v) ? v : NAN;
 }
 
-/* Of searches for the largest load: how far the best is ahead of the next one. */
+/* For searches for the largest load: how far the best is ahead of the next one. */
 static void say_lead(const struct points_table *p, const struct points_best *best, const char *key,
 		     struct arena *a, struct buf *out)
 {

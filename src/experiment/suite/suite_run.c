@@ -2,8 +2,8 @@
 /*
  * suite_run.c - see suite.h: members one after another, and the documents.
  *
- * Nothing of a suite's state is kept anywhere but in its members' documents: what is done is what
- * they say, and the suite's document is made of them.
+ * The state of a suite is only in its members' documents: they say what is done, and the suite's
+ * document is made of them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@
 #include "results/read/kind.h"
 #include "results/read/read.h"
 
-/* Rewriting the suite's document may take this share of the time at most. */
+/* Largest share of the time for rewriting the suite's document. */
 #define WRITE_SHARE_MAX 0.05
 #define EARLIER_FOLDER "earlier"
 #define IMPORTED_FOLDER "upstream"
@@ -50,7 +50,7 @@ static bool read_status(const struct json_value *v, enum outcome_status *out)
 	return false;
 }
 
-/* v may be NULL. False: it is no document. */
+/* v may be NULL. False: it is not a document. */
 static bool read_document_of(const struct json_value *v, struct suite_document *out)
 {
 	enum result_verdict verdict = RESULT_VALID;
@@ -83,7 +83,7 @@ static bool read_document_of(const struct json_value *v, struct suite_document *
 	return is_good;
 }
 
-/* False: no such file, or no document. */
+/* False: no such file, or not a document. */
 static bool suite_document_read(const char *path, struct suite_document *out)
 {
 	struct arena arena = { 0 };
@@ -111,7 +111,7 @@ bool suite_is_done(const struct suite_member *m)
 	return suite_document_of(m, &d) && d.status == OUTCOME_COMPLETED;
 }
 
-/* A file that is no failed document: a result, or something of another kind. */
+/* True for a file other than a failed document: a result, or something of another kind. */
 static bool has_result(const char *path)
 {
 	struct suite_document d;
@@ -161,7 +161,7 @@ char *suite_scheduler_folder(const struct suite *s, struct err *e)
 {
 	char *folder = file_join(s->folder, SCHEDULER_FOLDER);
 
-	/* Configurations are in it, and what is in those may be secret. */
+	/* The folder contains configurations, which may hold secrets. */
 	char *whole = file_mkdirs_mode(folder, 0700, e) == 0 ? realpath(folder, NULL) : NULL;
 
 	if (!whole && file_is_dir(folder))
@@ -193,7 +193,7 @@ static void put_plan(const struct suite_sitting *t, struct json_writer *w)
 	json_end_object(w);
 }
 
-/* Members' documents go from file to file: all of them need not fit into memory. */
+/* Copies members' documents from file to file: together they need not fit into memory. */
 static int put_documents(const struct suite_sitting *t, int fd, struct json_writer *w,
 			 bool *has_document)
 {
@@ -382,8 +382,8 @@ int suite_ended(struct suite_sitting *t, const struct suite_member *m, double to
 /* ---- one after another ---- */
 
 /*
- * The document at its place; where that cannot be written, beside the world's other leftovers.
- * What it says is told in *d: the place may be one that is not read back, a terminal or a pipe.
+ * Writes the document to its place, else to $TMPDIR. *d gets its content: the place may be one that
+ * cannot be read back, a terminal or a pipe.
  */
 static int store(const struct suite_member *m, const struct outcome *out, struct suite_document *d,
 		 struct err *e)
@@ -401,7 +401,7 @@ static int store(const struct suite_member *m, const struct outcome *out, struct
 	rc = file_write_atomic(m->path, buf_str(&text), e);
 	if (rc < 0) {
 		buf_printf(&other, "%s/%s.json", tmp && *tmp ? tmp : "/tmp", out->run_id);
-		/* $TMPDIR is everybody's; what the user named follows the umask. */
+		/* All users share $TMPDIR; a path that the user named follows the umask. */
 		if (file_write_atomic_mode(other.data, buf_str(&text), 0600, &second) == 0)
 			err_wrap(e, "the document is in %s", other.data);
 	}
@@ -411,8 +411,8 @@ static int store(const struct suite_member *m, const struct outcome *out, struct
 }
 
 /*
- * While it runs its document says so, and goes on saying so when it is killed. Whether it can be
- * written is judged at the end, when there is something to be lost.
+ * Writes a document that says "running", which remains if the run is killed. Failures to write are
+ * handled at the end, when there is a result to lose.
  */
 static void announce(const struct suite_member *m, struct outcome *out)
 {
@@ -431,7 +431,7 @@ static void announce(const struct suite_member *m, struct outcome *out)
 	buf_release(&text);
 }
 
-/* A child is told the stem of the files behind its number: "I/N:STEM". */
+/* A child gets the stem of the files after its number: "I/N:STEM". */
 static int store_imported(const struct suite_sitting *t, const struct suite_member *m,
 			  const struct outcome *out, struct err *e)
 {
@@ -456,8 +456,8 @@ char *suite_imported_stem(const struct suite *s, const struct suite_member *m)
 }
 
 /*
- * A child of a suite that was killed may still be stopping its servers in the member's folder, and
- * will write its document there. Nobody else can be in it: the suite's own folder is ours.
+ * A child of a killed suite may still be stopping its servers in the member's folder, and will
+ * write its document there. No other process uses it: the suite's own folder is locked by us.
  */
 static void await_leftover(const struct suite_sitting *t, const struct suite_member *m)
 {
@@ -527,7 +527,7 @@ static int run_all(struct suite_sitting *t, struct experiment_site *site, struct
 		bool is_searched = is_last && t->s->restart != SUITE_RESTART_ALWAYS;
 		size_t failed = t->tally->failed;
 
-		/* The only one has its document, if only to say that it was stopped. */
+		/* A suite of one has its document, if only to say that it was stopped. */
 		if (suite_is_cancelled(t) && !t->s->is_single)
 			break;
 		if (suite_is_futile(t, m)) {
@@ -547,7 +547,7 @@ static int run_all(struct suite_sitting *t, struct experiment_site *site, struct
 
 /* ---- the sitting ---- */
 
-/* One suite at a time in a folder. *fd: to be closed. */
+/* Locks the folder for one suite at a time. *fd: to be closed. */
 static int enter(const struct suite *s, int *fd, struct err *e)
 {
 	if (file_mkdirs(s->folder, e) < 0)
@@ -555,7 +555,7 @@ static int enter(const struct suite *s, int *fd, struct err *e)
 	*fd = open(s->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (*fd < 0)
 		return err_set(e, ERR_IO, "cannot open %s: %s", s->folder, strerror(errno));
-	/* A file system without locks is no reason not to measure. */
+	/* A file system without locks does not prevent measuring. */
 	if (flock(*fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
 		return err_set(e, ERR_RUN, "another run is using %s; wait for it to end, or use "
 			       "another --output", s->folder);
@@ -585,7 +585,7 @@ static int find_work(struct suite_sitting *t, struct err *e)
 	return s->where == SUITE_SLURM ? suite_slurm_adopt(t, e) : 0;
 }
 
-/* "NAME.json" goes to earlier/NAME.TIME.json of the folder, or is renamed where that is elsewhere. */
+/* Moves "NAME.json" to earlier/NAME.TIME.json of the folder, or renames it if it is elsewhere. */
 static int put_aside(const struct suite *s, const struct suite_member *m, const struct stat *st,
 		     struct err *e)
 {
@@ -614,7 +614,7 @@ static int put_aside(const struct suite *s, const struct suite_member *m, const 
 	return rc;
 }
 
-/* A table of tests that are no more would be wrong. */
+/* A table of tests that no longer exist would be wrong. */
 static int put_tables_aside(const struct suite_sitting *t, struct err *e)
 {
 	char *dir = file_join(t->s->folder, IMPORTED_FOLDER);
@@ -658,8 +658,8 @@ static void say_old(const struct suite_sitting *t, size_t n, size_t n_cut)
 }
 
 /*
- * Documents of an earlier run are of other measurements: they must not be taken for this one's,
- * should it end early. But they may be all there is of a night, and are kept.
+ * Documents of an earlier run are other measurements: if this run ends early they must not be taken
+ * for its own. They are moved, not deleted.
  */
 static int put_old_aside(const struct suite_sitting *t, struct err *e)
 {
@@ -688,7 +688,7 @@ static int put_old_aside(const struct suite_sitting *t, struct err *e)
 	return rc;
 }
 
-/* Upstream ends with its tables. What they say of files left out is said, too. */
+/* Ends with upstream's tables, and reports which files they left out. */
 static int write_tables(const struct suite_sitting *t, struct err *e)
 {
 	const struct experiment_hooks *hooks = &t->hooks->run;
@@ -714,7 +714,7 @@ static int write_tables(const struct suite_sitting *t, struct err *e)
 	return rc;
 }
 
-/* Of a later round of a search. */
+/* Begins a later round of a search. */
 static int begin_round(struct suite_sitting *t, struct err *e)
 {
 	t->n_due = t->n_ended = 0;
@@ -731,7 +731,7 @@ static int run_due(struct suite_sitting *t, struct experiment_site *site, struct
 	return suite_has_children(t->s) ? suite_jobs_run(t, e) : run_all(t, site, e);
 }
 
-/* Round by round; one that was interrupted concludes nothing. */
+/* Runs round by round; an interrupted one has no conclusion. */
 static int run_search(struct suite_sitting *t, struct suite *s, struct experiment_site *site,
 		      struct err *e)
 {

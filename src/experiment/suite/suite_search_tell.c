@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* suite_search_tell.c - see suite_search.h: what a search plans, and what came of it. */
+/* suite_search_tell.c - see suite_search.h: the plan of a search, and its result. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #include "results/read/read.h"
 
 #define ROWS_MAX 10     /* experiments in the table */
-#define REASONS_MAX 5   /* different ones that are told */
+#define REASONS_MAX 5   /* different ones that are listed */
 
 static const char *unit_of(const char *metric)
 {
@@ -169,7 +169,7 @@ static void add_row(const struct suite_search *q, size_t i, size_t place, struct
 	grid_add(grid, fate_text(q, i, place, a));
 }
 
-/* n: rows at most. */
+/* n: the maximum number of rows. */
 static void put_grid(const struct suite_search *q, size_t n, bool is_csv, struct arena *a,
 		     struct buf *out)
 {
@@ -198,7 +198,7 @@ static void put_grid(const struct suite_search *q, size_t n, bool is_csv, struct
 
 /* ---- the best one and the one after it ---- */
 
-/* Its measurements at full length, as runs of a side: those of a round have the same requests. */
+/* All its measurements, as runs of a side: those of a round have the same requests. */
 static size_t add_runs(const struct suite *s, size_t candidate, size_t side, struct arena *a,
 		       struct matched_run *out)
 {

@@ -4,14 +4,14 @@
  *
  * A submission is a folder, FOLDER/scheduler/NAME, made before sbatch is called, with NAME as the
  * name of its job: N.yaml and N.sh for task N (suite_child.c), array.sh, which runs the one of its
- * number, tasks.json, which says whose number that is, and N.log. There is no other state. What a
+ * number, tasks.json, which maps numbers to members, and N.log. There is no other state. What a
  * member measured is in its document; whether it is waiting or running is known to Slurm, which is
  * asked by NAME. So this process may end at any moment: a later one finds the folders, asks for the
- * names, and waits for tasks that it did not submit itself. A task that is requeued starts its
- * member anew, which replaces the document by one that says "running".
+ * names, and waits for tasks that it did not submit itself. A requeued task starts its member
+ * again, which replaces the document by one that says "running".
  *
- * A member has ended when Slurm says that its task has, and not when its document is there: a task
- * that was interrupted leaves one as well, and may be requeued.
+ * A member has ended when Slurm says that its task has, and not when its document exists: an
+ * interrupted task leaves one as well, and may be requeued.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -84,7 +84,7 @@ void suite_slurm_free(struct suite_slurm *s)
 
 struct state { const char *name, *why; };
 
-/* The ends of a task; any other state is one in which it waits, runs or is being ended. */
+/* The final states of a task; in any other state it waits, runs or is being ended. */
 static const struct state ends[] = {
 	{ "COMPLETED", "its task ended, but left no document; the folder of the document must be on a "
 	  "file system that all nodes share" },
@@ -116,7 +116,7 @@ static bool is_waiting(const char *state)
 
 /* ---- talking to Slurm ---- */
 
-/* One of its programs, which must succeed; what it printed. */
+/* Runs one of Slurm's programs, which must succeed; out: its output. */
 static int ask(const char *const *argv, struct buf *out, struct err *e)
 {
 	struct buf errors = { 0 };
@@ -132,7 +132,7 @@ static int ask(const char *const *argv, struct buf *out, struct err *e)
 	return rc;
 }
 
-/* A task as Slurm calls it. */
+/* Slurm's name of a task. */
 static char *task_word(const struct array *of, const struct task *task, struct arena *a)
 {
 	return arena_printf(a, "%llu_%u", (unsigned long long)of->job, task->index);
@@ -166,7 +166,7 @@ static void keep_text(char *to, size_t n, struct str text)
 	snprintf(to, n, "%.*s", (int)text.n, text.n ? text.p : "");
 }
 
-/* "NAME|JOB|TASK|STATE|NODE|REASON". A node that is known stays, once Slurm has none any more. */
+/* "NAME|JOB|TASK|STATE|NODE|REASON". A known node is kept when Slurm no longer reports one. */
 static void take_line(struct suite_slurm *s, struct str line, struct str *why)
 {
 	struct str name = str_cut(&line, '|'), job = str_cut(&line, '|');
@@ -188,7 +188,7 @@ static void take_line(struct suite_slurm *s, struct str line, struct str *why)
 		*why = line;
 }
 
-/* Every task's state, by the names of all jobs. -1: Slurm has not answered. */
+/* Reads every task's state, by the names of all jobs. -1: Slurm has not answered. */
 static int look(struct suite_slurm *s, struct buf *reason, struct err *e)
 {
 	struct buf names = { 0 }, out = { .limit = SIZE_MAX };
@@ -213,8 +213,8 @@ static int look(struct suite_slurm *s, struct buf *reason, struct err *e)
 }
 
 /*
- * What became of a task that squeue does not list any more (MinJobAge, five minutes): by the
- * accounting, where a site has it.
+ * Finds the end of a task that squeue no longer lists (MinJobAge, five minutes) in the accounting,
+ * if the site has it.
  */
 static void look_back(const struct suite_slurm *s, struct task *task)
 {
@@ -262,7 +262,7 @@ static void stem_of(const struct suite_slurm *s, const char *name, unsigned inde
 	buf_printf(out, "%s/%s/%u", s->folder, name, index);
 }
 
-/* Of a submission that nothing is left of, everything but what its members printed. */
+/* Removes a finished submission's files, except its members' output. */
 static void forget_array(const struct suite_slurm *s, const char *name, size_t n)
 {
 	static const char *const own[] = { "array.sh", "tasks.json" };
@@ -280,7 +280,7 @@ static void forget_array(const struct suite_slurm *s, const char *name, size_t n
 	buf_release(&path);
 }
 
-/* tasks.json of a submission; NULL: it is none, or forgotten. */
+/* tasks.json of a submission; NULL: not a submission, or removed. */
 static const struct json_value *read_tasks(const struct suite_slurm *s, const char *name,
 					   struct arena *a)
 {
@@ -292,7 +292,7 @@ static const struct json_value *read_tasks(const struct suite_slurm *s, const ch
 	return v && v->kind == JSON_ARRAY && v->count <= ARRAY_TASKS_MAX ? v : NULL;
 }
 
-/* The place in due of the task's member, if it is asked the same as when it was submitted. */
+/* Finds the place in due of the task's member, if its configuration is the one submitted. */
 static bool find_due(const struct suite_sitting *t, const struct json_value *task, size_t *at,
 		     bool *is_changed)
 {
@@ -313,8 +313,8 @@ static bool find_due(const struct suite_sitting *t, const struct json_value *tas
 }
 
 /*
- * Whether it waits for nothing: its member is completed, but its node was lost before Slurm knew,
- * and it was requeued.
+ * Whether a waiting task is unnecessary: its member is completed, but its node was lost before
+ * Slurm knew, and it was requeued.
  */
 static bool is_needless(const struct suite_sitting *t, const struct task *task,
 			const struct json_value *tasks)
@@ -328,8 +328,8 @@ static bool is_needless(const struct suite_sitting *t, const struct task *task,
 }
 
 /*
- * Looks at a submission's tasks in Slurm's last answer: those that are still there are t's, or
- * cannot be (e), or are to be cancelled.
+ * Looks up a submission's tasks in Slurm's last answer: existing ones are taken over, refused (e),
+ * or cancelled.
  */
 static int adopt_array(struct suite_sitting *t, struct suite_slurm *found, size_t array,
 		       const struct json_value *tasks, struct word_list *cancelled, struct err *e)
@@ -427,7 +427,7 @@ int suite_slurm_adopt(struct suite_sitting *t, struct err *e)
 
 /* ---- submitting ---- */
 
-/* A simulator needs no GPU: it gets those that are asked for by their number alone. */
+/* A simulator needs no GPU: it only gets those asked for by number. */
 static unsigned gpus_of(const struct experiment *x)
 {
 	bool is_sim = x->n_servers > 0;
@@ -495,7 +495,7 @@ static bool has_arg(const struct experiment_scheduler *o, const char *prefix)
 	return false;
 }
 
-/* The words of sbatch for n tasks that each take so many GPUs, in a. */
+/* The words of sbatch for n tasks with this many GPUs each, in a. */
 static char **sbatch_words(const struct suite_slurm *s, const struct suite *suite, const char *name,
 			   size_t n, unsigned gpus, struct arena *a)
 {
@@ -528,7 +528,7 @@ static char **sbatch_words(const struct suite_slurm *s, const struct suite *suit
 	return w.v;
 }
 
-/* The files of the tasks from first on, then the job. */
+/* Writes the files of the tasks from first on, then submits the job. */
 static int submit(struct suite_sitting *t, size_t array, size_t first, unsigned gpus, struct err *e)
 {
 	const struct experiment_hooks *hooks = &t->hooks->run;
@@ -575,7 +575,7 @@ static int submit(struct suite_sitting *t, size_t array, size_t first, unsigned 
 	return rc;
 }
 
-/* Members that take as many GPUs are one array, or several of at most ARRAY_TASKS_MAX. */
+/* Members with the same number of GPUs are one array, or several of at most ARRAY_TASKS_MAX. */
 static int submit_all(struct suite_sitting *t, struct err *e)
 {
 	struct suite_slurm *s = t->slurm;
@@ -636,7 +636,7 @@ static void describe(const struct suite_slurm *s, const struct task *task, struc
 		   task->index);
 }
 
-/* The task has ended: its document, or one that says what became of it. */
+/* The task has ended: uses its document, or writes one with the state of the task. */
 static int conclude(struct suite_sitting *t, struct task *task, struct err *e)
 {
 	const struct suite_slurm *s = t->slurm;
@@ -667,7 +667,7 @@ static int conclude(struct suite_sitting *t, struct task *task, struct err *e)
 	return rc < 0 ? -1 : suite_ended(t, task->m, took_s, e);
 }
 
-/* Cancels those that are meant; they are left. */
+/* Cancels the selected tasks and drops them. */
 static void cancel(struct suite_sitting *t, bool (*is_meant)(struct suite_sitting *,
 							      const struct task *))
 {
@@ -697,7 +697,7 @@ static bool is_futile(struct suite_sitting *t, const struct task *task)
 	return task->progress == TASK_WAITING && suite_is_futile(t, task->m);
 }
 
-/* As the how many-th of all it begins. */
+/* The number of tasks begun so far. */
 static size_t count_begun(const struct suite_slurm *s)
 {
 	size_t n = 1;
@@ -707,7 +707,7 @@ static size_t count_begun(const struct suite_slurm *s)
 	return n;
 }
 
-/* What Slurm said of one task; counts those that run, and those that were concluded now. */
+/* Handles Slurm's state of one task; counts running ones and those that have just ended. */
 static int step(struct suite_sitting *t, struct task *task, size_t *n_running, size_t *n_ended,
 		struct err *e)
 {
@@ -733,14 +733,14 @@ static int step(struct suite_sitting *t, struct task *task, size_t *n_running, s
 		if (!task->is_seen && !end_of(task))
 			look_back(t->slurm, task);
 	}
-	/* What it wrote may be seen here a moment later, and Slurm's answer be a moment old. */
+	/* Its files may appear here a moment later, and Slurm's answer may be a moment old. */
 	if (!(task->is_seen && suite_document_of(task->m, &d)) && now - task->gone_ns < LAG_NS)
 		return 0;
 	++*n_ended;
 	return conclude(t, task, e);
 }
 
-/* Why Slurm lets tasks wait, when it says something new. */
+/* Prints why Slurm lets tasks wait, when the reason is new. */
 static void say_why(const struct suite_sitting *t, const struct buf *why)
 {
 	struct suite_slurm *s = t->slurm;
@@ -766,7 +766,7 @@ static int look_and_step(struct suite_sitting *t, struct err *e)
 	int rc = 0;
 
 	if (look(s, &why, &own) < 0) {
-		/* It may be restarting; what it runs goes on. */
+		/* Slurm may be restarting; its jobs continue. */
 		if (!s->is_unanswered && t->hooks->run.warn)
 			t->hooks->run.warn(t->hooks->run.self, own.text);
 		s->is_unanswered = true;
@@ -796,7 +796,7 @@ static size_t count_left(const struct suite_slurm *s)
 	return n;
 }
 
-/* What goes on without this process, and how to come back to it. */
+/* Prints what continues without this process, and how to return to it. */
 static void say_left(const struct suite_sitting *t)
 {
 	const struct suite_slurm *s = t->slurm;

@@ -26,13 +26,13 @@
 #define UPLOAD_PAUSE_MS 500
 #define UPLOAD_TIMEOUT_MS 60000
 
-/* TAKEN; REFUSED for good; NOT_ALLOWED: the token; LATER: worth another try. */
+/* TAKEN; REFUSED for good; NOT_ALLOWED: the token is refused; LATER: worth another try. */
 enum answer { TAKEN, REFUSED, NOT_ALLOWED, LATER };
 
-/* Where something goes, and as whom; url: as the user named it, for messages. */
+/* The target and its token; url: as the user named it, for messages. */
 struct upload_place { const char *url; struct dashboard *to; };
 
-/* What a dashboard says of a document's run. */
+/* A dashboard's answer about a document's run. */
 struct upload_run {
 	struct buf id;   /* its number, else its run_id */
 	bool may_have;   /* it was there before: traces of it may be, too */
@@ -48,7 +48,7 @@ static void tell(void (*to)(void *self, const char *text), void *self, const cha
 
 /* ---- one request ---- */
 
-/* Where it is posted to: UPLOAD_PATH, unless the base says a path like that itself. */
+/* Appends the address to post to: UPLOAD_PATH, unless the base names such a path itself. */
 static void address(const struct dashboard *to, struct buf *out)
 {
 	buf_add_str(out, buf_str(&to->base));
@@ -67,7 +67,7 @@ static enum answer upload_judge(long status)
 	return REFUSED;
 }
 
-/* Without what would break a line. */
+/* Appends the answer without line breaks. */
 static void upload_say(const struct fetch_reply *reply, const char *url, struct err *e)
 {
 	struct str body = buf_str(&reply->body);
@@ -80,7 +80,7 @@ static void upload_say(const struct fetch_reply *reply, const char *url, struct 
 	err_set(e, ERR_NET, "%s answered %ld%s%s", url, reply->status, n ? ": " : "", text);
 }
 
-/* The number that the dashboard gave the run, else the run_id that the document has. */
+/* The number that the dashboard gave the run, else the document's run_id. */
 static void read_run(struct str answer, struct str document, struct upload_run *run)
 {
 	struct json_scan scan = { .text = answer };
@@ -144,7 +144,7 @@ static bool upload_is_cancelled(const struct upload_opts *o)
 	return o->cancel && atomic_load(o->cancel);
 }
 
-/* Sleeps in small pieces, so that Ctrl-C need not wait for it. */
+/* Sleeps in short steps, so that Ctrl-C takes effect soon. */
 static void upload_rest(const struct upload_opts *o, unsigned *pause_ms)
 {
 	int64_t until = clock_mono_ns() + (int64_t)*pause_ms * 1000000;
@@ -163,7 +163,7 @@ int upload_check(const struct upload_opts *o, struct err *e)
 	return rc < 0 ? err_wrap(e, "upload") : 0;
 }
 
-/* Until it is taken or so many tries were in vain. */
+/* Tries until it is taken or the tries are used up. */
 static enum answer post_often(const struct upload_opts *o, unsigned tries,
 			      const struct upload_place *to, const struct parcel *p, struct err *e)
 {
@@ -178,7 +178,7 @@ static enum answer post_often(const struct upload_opts *o, unsigned tries,
 	return answer;
 }
 
-/* How far a document and its traces have come. */
+/* The progress of a document and its traces. */
 struct delivered {
 	bool is_document_taken;
 	size_t traces;
@@ -199,7 +199,7 @@ static bool run_address(const struct dashboard *to, struct str run, struct buf *
 	return true;
 }
 
-/* What the dashboard says of the run; NULL: nothing. */
+/* The dashboard's data of the run; NULL: nothing. */
 static const struct json_value *ask_known(const struct upload_opts *o,
 					  const struct upload_place *to, const char *address,
 					  struct arena *a)
@@ -219,7 +219,7 @@ static const struct json_value *ask_known(const struct upload_opts *o,
 	return json_get(answer, "traces");
 }
 
-/* What speaks against sending it; NULL: nothing. */
+/* Why the trace cannot be sent; NULL: it can. */
 static const char *obstacle(const struct upload_trace *t)
 {
 	struct stat st;
@@ -252,8 +252,9 @@ static bool is_known(const struct json_value *known, const char *path)
 }
 
 /*
- * o->trace to that run, each in at most so many tries. What can never be sent is one warning.
- * *sent: how many arrived. TAKEN; LATER or NOT_ALLOWED with e: the rest is worth another try.
+ * Sends o->trace to that run, each in at most this many tries. A trace that can never be sent is a
+ * warning. *sent: how many arrived. TAKEN; LATER or NOT_ALLOWED with e: the rest is worth another
+ * try.
  */
 static enum answer upload_send_traces(const struct upload_opts *o, const struct upload_place *to,
 			       unsigned tries, const struct upload_run *run, size_t *sent,
@@ -391,7 +392,7 @@ static int spool(const struct upload_opts *o, struct str document, struct err *e
 	else if (text.is_over)
 		rc = err_set(e, ERR_LIMIT, "it is larger than UPLOAD_BYTES_MAX");
 	else
-		/* A URL may have a password, which is needed to send. */
+		/* A URL may contain a password, which is needed to send. */
 		rc = file_mkdirs_mode(folder.data, 0700, e) < 0 ? -1 :
 			file_write_atomic_mode(path.data, buf_str(&text), 0600, e);
 	free(token);
@@ -446,7 +447,7 @@ int upload_document(const struct upload_opts *o, struct str document, const char
 
 /* ---- what waits ---- */
 
-/* The member's text in buf, NULL when it is null or no text. */
+/* The member's text in buf, NULL when it is null or not a text. */
 static const char *member(struct json_slice object, const char *key, struct buf *buf)
 {
 	struct json_slice v;
@@ -500,7 +501,7 @@ static enum answer send_spooled(const struct upload_opts *o, const char *path, s
 	    (to = member(all, "url", &url)) && json_member(all, "document", &document)) {
 		noted = member(all, "token_file", &token);
 		read_traces(all, &a, &whole);
-		/* The token for one dashboard is not given to another. */
+		/* The token for one dashboard is not sent to another. */
 		with = o->is_moved || (o->token_file && (!o->url || strcmp(o->url, to) == 0)) ?
 			o->token_file : noted;
 		answer = deliver(&whole, 1, o->is_moved ? o->url : to, with, document.raw, &done,
@@ -519,7 +520,7 @@ static enum answer send_spooled(const struct upload_opts *o, const char *path, s
 	return answer;
 }
 
-/* 1: sent, 0: waits on. */
+/* 1: sent, 0: stays in the spool. */
 static int work_off(const struct upload_opts *o, const char *path)
 {
 	struct err e = { 0 };

@@ -403,7 +403,7 @@ int hf_make_audio(void *self, const struct draft *d, struct buf *parts, struct e
 	return rc < 0 ? err_wrap(e, "%s", rec->where) : 0;
 }
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
 static int by_length(const void *a, const void *b)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// api.ts: what the server is asked, and how it refuses. The browser keeps what has an ETag.
+// api.ts: requests to the server, and its refusals. The browser caches what has an ETag.
 
 export type Cell = boolean | number | string | null;
 export type Values = Record<string, Cell>;
 
-/** A refusal, as application/problem+json tells it, or as the network did (status 0). */
+/** A refusal, as application/problem+json describes it, or a network error (status 0). */
 export class ApiError extends Error {
 	readonly status: number;
 	readonly title: string;
@@ -19,9 +19,9 @@ export class ApiError extends Error {
 	}
 }
 
-/** Told when the server wants a token; the frame then asks for it. */
+/** Event: the server requires a token; the frame then asks for it. */
 export const LOGIN_WANTED = 'profllm-login-wanted';
-/** Told when nobody answers; what shows the dashboard's health then asks at once. */
+/** Event: the server does not answer; the display of its health then asks at once. */
 export const NO_ANSWER = 'profllm-no-answer';
 
 async function refusal(answer: Response): Promise<ApiError> {

@@ -58,7 +58,7 @@ function checkCondition(o: Record<string, unknown>): Condition {
 	throw new Error('a condition has one of in, range, text, missing');
 }
 
-/** What a stranger wrote as a filter, or an error. */
+/** Checks a filter from an address, or throws. */
 export function checkFilter(v: unknown, depth = 0): Filter {
 	if (typeof v !== 'object' || v === null || depth > DEPTH_MAX)
 		throw new Error('a filter is an object of at most 16 levels');
@@ -88,12 +88,12 @@ export function checkWhole(v: unknown): And {
 
 export const isEverything = (f: And): boolean => f.and.length === 0;
 
-/** The panel's condition on a column. */
+/** The plain condition on a column. */
 export function conditionOn(f: And, column: string): Condition | undefined {
 	return f.and.find((part): part is Condition => isCondition(part) && part.column === column);
 }
 
-/** With another condition on its column, in the same place; null takes it away. */
+/** Replaces the condition on its column, in the same place; null removes it. */
 export function withCondition(f: And, column: string, next: Condition | null): And {
 	const at = f.and.findIndex((part) => isCondition(part) && part.column === column);
 	if (at < 0)
@@ -114,14 +114,14 @@ export function selectedValues(f: And, column: string): Cell[] {
 	return 'missing' in now && now.missing ? [null] : [];
 }
 
-/** One value of a column in or out; null stands for a missing one. */
+/** Adds or removes one value of a column; null is a missing value. */
 export function toggleValue(f: And, column: string, value: Cell): And {
 	const now = selectedValues(f, column);
 	const next = now.includes(value) ? now.filter((v) => v !== value) : [...now, value];
 	return withCondition(f, column, next.length ? { column, in: next } : null);
 }
 
-/** Only this value of the column. */
+/** Keeps only this value of the column. */
 export function onlyValue(f: And, column: string, value: Cell): And {
 	return withCondition(f, column, { column, in: [value] });
 }
@@ -159,12 +159,12 @@ export function tidy(f: Filter): Filter | null {
 	return 'and' in f ? { and: parts } : { or: parts };
 }
 
-/** What the API takes: null where nothing is asked. */
+/** The form that the API takes: null for no filter. */
 export const asked = (f: And): And | null => (isEverything(f) ? null : f);
 
 /**
- * The same rows, but counts leave no column's own condition out, so they tell what really differs
- * among the rows. Beside an empty "or", which is false and about no column, no filter is about one
- * column alone (src/web/data.c does the same).
+ * The same rows, but counts leave no column's own condition out, so they show what really differs
+ * among the rows. Combined with an empty "or", which is false and about no column, no filter is
+ * about one column alone (src/web/data.c does the same).
  */
 export const whole = (f: And): Filter | null => (isEverything(f) ? null : { or: [f, { or: [] }] });

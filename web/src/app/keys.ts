@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// keys.ts: keys as commands. A key does nothing while somebody types or a dialog is open. "g o" is g
-// followed by o within a second.
+// keys.ts: keys as commands. A key does nothing during typing or in a dialog. "g o" is g followed
+// by o within a second.
 import { useEffect, useRef } from 'react';
 
 export interface Key { key: string; text: string; act: (event: KeyboardEvent) => void }
@@ -34,7 +34,7 @@ function pressed(event: KeyboardEvent): void {
 		}
 }
 
-/** Keys of a component as long as it is shown; the one shown last comes first. */
+/** Keys of a component while it is shown; the component shown last comes first. */
 export function useKeys(keys: Key[]): void {
 	const holder = useRef<Holder>({ keys });
 	holder.current.keys = keys;
@@ -51,7 +51,7 @@ export function useKeys(keys: Key[]): void {
 	}, []);
 }
 
-/** All that have an effect now, for the help. */
+/** All keys that have an effect now, for the help. */
 export function shortcuts(): Shortcut[] {
 	const seen = new Map<string, string>();
 	for (const { keys } of [...holders].reverse())

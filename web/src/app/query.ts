@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // query.ts: the API's answers as React state. Answers belong to a data version: when that grows
-// (somebody uploaded), what is on the screen is asked for again.
+// (after an upload), what is on the screen is requested again.
 import { useEffect, useRef } from 'react';
 import {
 	keepPreviousData, QueryClient, useInfiniteQuery, useQuery, type UseQueryResult,
@@ -16,7 +16,7 @@ export type ColumnOption = Option;
 export type Item = Row;
 export type Applied = Apply;
 export type { Bin, Facet, Statistic };
-/** As ours, but the order is always told. */
+/** As in the API, but the direction is always given. */
 export interface Sort { column: string; descending: boolean }
 export type ApplyBody = ApplyRequest;
 
@@ -30,20 +30,20 @@ export const client = new QueryClient({
 	} },
 });
 
-/** Says that something on the server has changed: everything on the screen is asked again. */
+/** Something on the server has changed: requests everything on the screen again. */
 export function refresh(): void {
 	void client.invalidateQueries();
 }
 
 const PAGES_ASKED_AGAIN = 5;
 
-/** A list that somebody has scrolled far down stays as it is: asking again would take it apart. */
+/** A list that the user has scrolled far down stays as it is: reloading would disturb it. */
 function isKept(key: readonly unknown[], data: unknown): boolean {
 	return key[0] === 'health' || (key[0] === 'rows'
 		&& ((data as { pages?: unknown[] } | undefined)?.pages?.length ?? 0) > PAGES_ASKED_AGAIN);
 }
 
-/** How the dashboard is; asked now and then, and the way that news arrives. */
+/** The dashboard's health, requested regularly; it also shows that data has changed. */
 export function useHealth(): UseQueryResult<Health> {
 	const health = useQuery({
 		queryKey: ['health'], queryFn: ({ signal }) => get<Health>('/api/health', signal),
@@ -67,7 +67,7 @@ export function useHealth(): UseQueryResult<Health> {
 	return health;
 }
 
-/** Whether this visitor may upload, mark and save; until it is known, no. */
+/** Whether this visitor may upload, mark and save; false until it is known. */
 export const useCanChange = (): boolean => useHealth().data?.can_change ?? false;
 
 export function useOptions(): UseQueryResult<Options> {
@@ -78,7 +78,7 @@ export function useOptions(): UseQueryResult<Options> {
 	});
 }
 
-/** Any question that only reads; the body is the key. The last answer stays while it is asked. */
+/** Any question that only reads; the body is the key. The previous answer is shown meanwhile. */
 export function useAsked<T>(path: string, body: unknown, enabled = true): UseQueryResult<T> {
 	return useQuery({
 		queryKey: [path, body], enabled,
@@ -100,7 +100,10 @@ async function afterRows(signal: AbortSignal): Promise<void> {
 		});
 }
 
-/** Counts and facets: after the rows, which a reader waits for and which need the same processors. */
+/**
+ * Counts and facets: requested after the rows, which a reader waits for and which need the same
+ * processors.
+ */
 export function useApply(body: ApplyBody, enabled = true): UseQueryResult<Applied> {
 	const path = '/api/filters/apply';
 	return useQuery({
@@ -113,7 +116,7 @@ export function useApply(body: ApplyBody, enabled = true): UseQueryResult<Applie
 	});
 }
 
-/** Rows as one scrolls, page after page by cursor. */
+/** Rows while scrolling, page after page by cursor. */
 export function useRows(
 	filter: And, shown: Shown, sort: Sort[], columns: string[] | null, limit: number,
 	isFolded: boolean,

@@ -31,7 +31,7 @@ export function facts(rows: [string, string, string][]): HTMLDListElement {
 	return list;
 }
 
-/** Puts a tip beside the pointer, inside the window. */
+/** Puts a tip next to the pointer, inside the window. */
 export function place(tip: HTMLElement, x: number, y: number): void {
 	tip.hidden = false;
 	const { width, height } = tip.getBoundingClientRect();

@@ -46,7 +46,7 @@ export interface Requests {
 	lead: Float64Array;    // due to sent
 	ttft: Float64Array;
 	whole: Float64Array;   // to the end of the attempt
-	answer: Float64Array;  // first answer text behind reasoning; -1: none
+	answer: Float64Array;  // first answer text after reasoning; -1: none
 	prompt: Float64Array;  // tokens
 	output: Float64Array;
 	state: Uint8Array;
@@ -55,7 +55,7 @@ export interface Requests {
 	end: Uint32Array | Float64Array; // of each gap, since the first token
 	longest: Float64Array; // gap
 	limit: [number, number]; // of the categories
-	/** Of a run with conversations; -1: none. Turns count from 0. */
+	/** Set for a run with conversations; -1: none. Turns count from 0. */
 	session: Float64Array | null;
 	turn: Float64Array | null;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // lod.ts: one request as the categories of a line of pixels.
 //
-// A pixel column shows the category that takes most of its time, so what is seen is right at
-// every zoom and costs no more than the pixels there are. Where a column holds many gaps, time by
-// category comes from sums kept every BLOCK gaps, made when a long request is first drawn so.
+// A pixel column shows the category that takes most of its time, so that the picture is right at
+// every zoom and costs no more than its pixels. Where a column holds many gaps, time by category
+// comes from sums kept every BLOCK gaps, made when a long request is first drawn that way.
 import { DONE, UNSENT, type Requests } from './data';
 
 export const NONE = 0, WAITED = 1, TTFT = 2, LOW = 3, MID = 4, HIGH = 5, ENDED = 6;
@@ -91,7 +91,7 @@ export class Painter {
 
 	constructor(private readonly r: Requests) {}
 
-	/** Fills out[0..width) with the categories of request i; false: nothing of it is there. */
+	/** Fills out[0..width) with the categories of request i; false: none of it is visible. */
 	paint(i: number, span: Span, out: Uint8Array): boolean {
 		const { r } = this, start = r.start[i] - span.from, stop = span.width * span.perPixel;
 		if (r.state[i] === UNSENT || start - r.lead[i] >= stop || start + r.whole[i] < 0)
@@ -127,7 +127,9 @@ export class Painter {
 		}
 	}
 
-	/** Column by column from the sums; the first and last share theirs with what is beside. */
+	/**
+	 * Column by column from the sums; the first and last column are shared with the neighbors.
+	 */
 	private summed(i: number, token: number, stop: number): void {
 		const { r, span } = this, per = span.perPixel;
 		let sums = this.sums.get(i);

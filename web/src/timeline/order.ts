@@ -21,7 +21,7 @@ export type Filter = keyof typeof FILTERS;
 export const GROUPS = { request: 'Request', session: 'Session' } as const;
 export type Group = keyof typeof GROUPS;
 
-/** What the rows hold: row k has the requests member[first[k]] to member[first[k + 1] - 1]. */
+/** The content of the rows: row k has the requests member[first[k]] to member[first[k + 1] - 1]. */
 export interface Lanes {
 	member: Uint32Array;
 	first: Uint32Array;
@@ -51,7 +51,7 @@ export function rowsOf(r: Requests, sort: Sort, filter: Filter): Uint32Array {
 	return rows.slice(0, n).sort((a, b) => value[a] - value[b] || a - b);
 }
 
-/** One session's turns by their start in as few lanes as keep those apart that overlap. */
+/** One session's turns by their start, in as few lanes as keep overlapping ones apart. */
 function lanesOfSession(r: Requests, turns: number[]): number[][] {
 	const lanes: number[][] = [], end: number[] = [];
 	turns.sort((a, b) => r.start[a] - r.start[b] || a - b);
@@ -67,8 +67,8 @@ function lanesOfSession(r: Requests, turns: number[]): number[][] {
 }
 
 /**
- * A row per session, or several where its turns overlap; sessions stand where the first of their
- * requests would. Requests of no session have a row each.
+ * A row per session, or several where its turns overlap; a session is placed where the first of its
+ * requests would be. Requests without a session have a row each.
  */
 export function lanesOf(r: Requests, sort: Sort, filter: Filter): Lanes {
 	const sessions = new Map<number, number[]>();
@@ -86,7 +86,7 @@ export function lanesOf(r: Requests, sort: Sort, filter: Filter): Lanes {
 	return { member: Uint32Array.from(lanes.flat()), first };
 }
 
-/** What was typed into the search: "12", "Req 12", "#12", or a request id. -1: none. */
+/** The request that a search text means: "12", "Req 12", "#12", or a request id. -1: none. */
 export function find(r: Requests, text: string, prefix: string | null): number {
 	const typed = text.trim();
 	const rest = prefix && typed.startsWith(prefix) ? typed.slice(prefix.length) : typed;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// rows.ts: the requests that are in sight, one row each.
+// rows.ts: the visible requests, one row each.
 //
-// Rows are written as pixels into one picture, so a frame costs what its pixels cost, whether
-// a row holds ten tokens or a hundred thousand. Only the rows in sight are looked at.
+// Rows are written as pixels into one picture, so a frame costs what its pixels cost, whether a row
+// holds ten tokens or a hundred thousand. Only visible rows are examined.
 import { colour, mix, pixel } from '../lib/theme';
 import { roundUp } from '../lib/ticks';
 import { DONE, FAILED } from './data';
@@ -11,7 +11,7 @@ import { density, GUTTER, prepare, type Ink } from './canvas';
 import { CATEGORIES, ENDED, HIGH, LOW, MID, NONE, Painter, TTFT, WAITED } from './lod';
 import type { View } from './view';
 
-/** Taller than this, no browser scrolls; the scroll bar then stands for a share. */
+/** Browsers cannot scroll beyond this height; the scroll bar then shows a share. */
 const SCROLL_MAX = 12e6;
 const LABEL_HEIGHT = 12;
 
@@ -42,7 +42,7 @@ export class Rows {
 		this.thread = pixel(colour('faint'));
 	}
 
-	/** Height of all rows, and the row at the top of what is seen (a fraction). */
+	/** Height of all rows, and the first visible row (a fraction). */
 	private get total(): number {
 		return this.view.rows.length * this.view.rowHeight;
 	}
@@ -125,7 +125,7 @@ export class Rows {
 		g.putImageData(this.picture, Math.round(GUTTER * dots), 0);
 	}
 
-	/** The ground of a row that the pointer or a search names. */
+	/** The background of a row that the pointer or a search selects. */
 	private band(dot: Uint32Array, width: number, y0: number, y1: number, isMarked: boolean): void {
 		const ground = mix(this.ground, this.paint[TTFT], isMarked ? 0.28 : 0.14);
 		dot.fill(ground, y0 * width, y1 * width);

@@ -25,7 +25,7 @@ export interface Track {
 	isFilled: boolean;
 }
 
-/** What servers and GPUs told: the record's names of what one track shows. */
+/** Series of servers and GPUs: the record's names of what one track shows. */
 const TOLD: { field: string; name: string; unit: string; factor: number; shown: string[] }[] = [
 	{ field: 'server', name: 'Server', unit: '', factor: 1, shown: ['running', 'waiting'] },
 	{ field: 'kv_usage', name: 'KV cache', unit: '%', factor: 100, shown: ['kv_usage'] },

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// view.ts: what is looked at. Whoever changes it calls changed(); drawing follows once a frame.
+// view.ts: the visible part. Code that changes it calls changed(); drawing follows once a frame.
 import type { Requests } from './data';
 import { lanesOf, rowsOf, type Filter, type Group, type Lanes, type Sort } from './order';
 
 const ROW_MIN = 1, ROW_MAX = 28;
-/** Shortest time a pixel may stand for. */
+/** Shortest time that a pixel shows. */
 const PIXEL_NS_MIN = 50;
 
 export class View {
@@ -87,7 +87,7 @@ export class View {
 			draw();
 	}
 
-	/** The whole run with a little air at both ends. */
+	/** The whole run with a margin at both ends. */
 	fit(): void {
 		this.perPixel = this.clampScale((this.span * 1.02) / Math.max(1, this.width));
 		this.from = -(this.width * this.perPixel - this.span) / 2;
@@ -151,7 +151,7 @@ export class View {
 		return Math.max(PIXEL_NS_MIN / this.r.unitNs, Math.min(perPixel, Math.max(most, 1)));
 	}
 
-	/** Some of the run stays in sight. */
+	/** Keeps some of the run visible. */
 	private clampPlace(): void {
 		const visible = this.width * this.perPixel;
 		this.from = Math.max(-visible * 0.9, Math.min(this.from, this.span - visible * 0.1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// axis.ts: what all drawings with axes share: where they end, ticks, texts, tooltips.
+// axis.ts: what all charts with axes share: their ends, ticks, texts, tooltips.
 import type { Cell } from '../api';
 import { whole } from '../../lib/format';
 import { measured, showValue, when } from '../show';
@@ -7,7 +7,7 @@ import { FONT, type Ink } from './ink';
 
 export interface Extent { min: number; max: number }
 
-/** From the least to the most of all, with a little air; null: there is nothing. */
+/** From the smallest to the largest value, with a margin; null: there is none. */
 export function extentOf(values: Iterable<number>, isLog = false): Extent | null {
 	let min = Infinity, max = -Infinity;
 	for (const v of values) {
@@ -19,13 +19,13 @@ export function extentOf(values: Iterable<number>, isLog = false): Extent | null
 	return min <= max ? { min, max } : null;
 }
 
-/** What a picture has for its drawing, in pixels. */
+/** The size of a chart, in pixels. */
 export interface Size { width: number; height: number }
 export const USUAL_SIZE: Size = { width: 900, height: 440 };
 
 export type Scale = 'linear' | 'log' | 'log2';
 
-/** An axis, decided: its ends, where its labels and its other grid lines are, and how they read. */
+/** A planned axis: its ends, the positions of labels and other grid lines, and the label format. */
 export interface Plan {
 	scale: Scale;
 	min: number;
@@ -49,7 +49,7 @@ export function stepOf(span: number, px: number, gap: number): number {
 	return [1, 2, 5, 10].map((s) => round(s * power)).reduce((a, b) => (far(b) < far(a) ? b : a));
 }
 
-/** One way of writing for a whole axis: as many decimals as its step needs, four digits at most. */
+/** One number format for a whole axis: as many decimals as its step needs, at most four digits. */
 export function formatOf(largest: number, step: number): (v: number) => string {
 	const size = Math.abs(largest);
 	const [divisor, unit] = size >= 1e10 ? [1e9, 'G'] : size >= 1e7 ? [1e6, 'M']
@@ -98,7 +98,7 @@ function decades(min: number, max: number): { value: number; lead: number }[] {
 	return out;
 }
 
-/** Labels of a logarithmic axis may differ in size so much that each is written for itself. */
+/** Labels of a logarithmic axis differ so much in size that each is formatted by itself. */
 const logFormat = (v: number): string => {
 	const size = Math.abs(v);
 	return size >= 1e4 || (size < 1e-3 && size > 0) ? formatOf(v, v)(v)
@@ -136,8 +136,8 @@ export function isDoubling(values: readonly number[]): boolean {
 }
 
 /**
- * Whether values span so much that most of them would lie on the ground of a linear axis. Latencies
- * grow without end where a server is full.
+ * Whether the values' range is so wide that most would be at the bottom of a linear axis. Latencies
+ * grow without limit when a server is overloaded.
  */
 export function isWide(values: readonly number[], unit: string | null = null): boolean {
 	const span = unit === 'ms' ? SPAN_LOG_TIME : SPAN_LOG;
@@ -156,11 +156,11 @@ interface PlanOptions {
 	unit?: string | null;
 	/** Where a linear axis of positive values begins. */
 	from?: 'zero' | 'near' | undefined;
-	/** Values are counted: no tick lies between two whole numbers. */
+	/** Values are counts: ticks are whole numbers. */
 	isWhole?: boolean;
 }
 
-/** From the values that are shown, and no others. */
+/** From the shown values only. */
 export function planAxis(values: readonly number[], o: PlanOptions): Plan {
 	const { isVertical, px, scale = 'auto', unit = null, from, isWhole = false } = o;
 	const gap = isVertical ? GAP_Y_PX : GAP_X_PX, label = isVertical ? LABEL_Y_PX : LABEL_X_PX;
@@ -178,8 +178,8 @@ const TIME_STEPS = [1, 2, 5, 10, 15, 30, ...[1, 2, 5, 10, 15, 30].map((n) => n *
 export interface TimePlan { ticks: number[]; format: (s: number) => string }
 
 /**
- * Round times of the reader's clock between two, in seconds since 1970. Where they are less than a day
- * apart, the first of each day has its date and the others have the time alone.
+ * Round local times between two, in seconds since 1970. If they are less than a day apart, the
+ * first of each day has its date and the others have only the time.
  */
 export function planTime(min: number, max: number, px: number): TimePlan {
 	const wanted = (max - min) / Math.max(1, px / TIME_LABEL_PX);

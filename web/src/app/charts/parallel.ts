@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// parallel.ts: a line per run through as many axes as one likes.
+// parallel.ts: parallel coordinates: a line per run through any number of axes.
 import type { EChartsCoreOption } from 'echarts/core';
 import type { Parallel, ParallelAxis } from '../../lib/api';
 import type { Cell } from '../api';
@@ -14,7 +14,7 @@ export const isNumeric = (a: ParallelAxis): boolean => a.kind === 'number';
 /** A category's name on its axis; null is one too. */
 export const nameOf = (column: string, v: Cell): string => showValue(column, v);
 
-/** What stands on an axis of categories, as the API lists it or as the lines have it. */
+/** The values on an axis of categories: the API's list, then further ones of the lines. */
 export function categories(p: Parallel, index: number): Cell[] {
 	const axis = p.axes[index];
 	const values = axis.values ?? [];
@@ -31,14 +31,14 @@ export function categories(p: Parallel, index: number): Cell[] {
 	return [...values, ...extra];
 }
 
-/** Which values of a category axis lie between two places of it. */
+/** The values of a category axis between two positions. */
 export function chosen(values: Cell[], from: number, to: number): Cell[] {
 	const low = Math.min(from, to),
 		high = Math.max(from, to);
 	return values.filter((_, i) => i >= Math.ceil(low - 0.5) && i <= Math.floor(high + 0.5));
 }
 
-/** A condition on an axis as parts of it. */
+/** A condition on an axis as parts of the axis. */
 export function partsOf(p: Parallel, index: number, c: Condition | undefined): [number, number][] {
 	const axis = p.axes[index];
 	if (!c) return [];

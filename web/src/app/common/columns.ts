@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// columns.ts: what the columns are called and which of them serve what.
+// columns.ts: the columns' labels, and what each can be used for.
 import { useMemo } from 'react';
 import type { Cell } from '../api';
 import { useOptions, type ColumnOption } from '../query';
@@ -13,19 +13,19 @@ export interface Columns {
 	retry: () => void;
 	of: (column: string) => ColumnOption | undefined;
 	measure: (column: string) => Measure;
-	/** Numbers that were measured: can stand on an axis. */
+	/** Measured numbers, which can be used for an axis. */
 	numbers: ColumnOption[];
-	/** What can tell groups apart: has more than one value, but not one per run. */
+	/** Columns to group by: more than one value, but not one per run. */
 	groups: ColumnOption[];
 }
 
-/** Metrics that prices and the power of boards give: no run has them by itself. */
+/** Metrics that follow from prices and the power of boards: no run has them by itself. */
 export const COMPUTED: Record<string, { label: string; unit: string } | undefined> = {
 	usd_per_m_output: { label: '$/M output tokens', unit: '$/M output tokens' },
 	tokens_per_s_per_kw: { label: 'Output tokens/s per kW', unit: 'tokens/s/kW' },
 };
 
-/** Some run has a number there; a machine without a GPU has null in every column of its. */
+/** Some run has a number there; a machine without a GPU has null in every GPU column. */
 const isNumber = (c: ColumnOption): boolean =>
 	(c.kind === 'number' || c.kind === 'mixed') && (c.distinct > 0 || typeof c.min === 'number');
 const GROUPS_MAX = 60;
@@ -36,7 +36,7 @@ export function canGroup(c: ColumnOption): boolean {
 		&& c.column !== 'run_id' && c.column !== 'timestamp';
 }
 
-/** A label that another column has too is told by its group. */
+/** A label that another column also has is distinguished by its group. */
 export function labels(all: ColumnOption[]): Map<string, string> {
 	const seen = new Map<string, number>(), plain = (c: ColumnOption): string =>
 		c.label || columnLabel(c.column);
@@ -62,11 +62,11 @@ export function useColumns(): Columns {
 			numbers: all.filter(isNumber),
 			groups: all.filter(canGroup),
 		};
-	// The answer and what became of it are what counts.
+	// Only the answer and its error matter.
 	}, [options.data, options.error]);
 }
 
-/** The first of these that the runs have with more than one value; else of those that they have. */
+/** The first of these with more than one value in the runs; else the first that the runs have. */
 export function firstOf(columns: Columns, wanted: readonly string[]): string | undefined {
 	return wanted.find((c) => (columns.of(c)?.distinct ?? 0) > 1)
 		?? wanted.find((c) => columns.of(c) !== undefined);
@@ -76,12 +76,12 @@ export function firstOf(columns: Columns, wanted: readonly string[]): string | u
 export const columnsOf = (keys: readonly Record<string, Cell>[]): string[] =>
 	[...new Set(keys.flatMap((key) => Object.keys(key)))];
 
-/** Of these columns, those that the keys of the groups differ in. */
+/** Of these columns, those in which the keys of the groups differ. */
 export function differingOf(columns: readonly string[], keys: readonly Record<string, Cell>[]): string[] {
 	return columns.filter((c) => new Set(keys.map((key) => key[c] ?? null)).size > 1);
 }
 
-/** Of those, without the ones that follow from the ones before: a GPU's default of an argument. */
+/** Of those, without the ones that follow from earlier ones: a GPU's default of an argument. */
 export function tellingOf(columns: readonly string[], keys: readonly Record<string, Cell>[]): string[] {
 	const kept: string[] = [];
 	for (const c of differingOf(columns, keys)) {
@@ -98,7 +98,7 @@ export function tellingOf(columns: readonly string[], keys: readonly Record<stri
 	return kept;
 }
 
-/** Series of a number in its order: 1, 2, 4 and not the one with the most runs first. */
+/** Sorts series by their number: 1, 2, 4, and not by the number of runs. */
 export function inOrder<T extends { key: Record<string, Cell> }>(series: T[]): T[] {
 	const keys = series.map((s) => s.key), [by] = differingOf(columnsOf(keys), keys);
 	return by === undefined || !keys.every((key) => typeof key[by] === 'number') ? series

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// pick.tsx: choosing one column, or several, from hundreds: a button that opens a list with a search
-// box. Arrows, Page up and Page down move, Enter chooses, Escape closes; the list is a listbox whose
-// active option the search box names, so that a screen reader reads it.
+// pick.tsx: choosing one column, or several, from hundreds: a button that opens a list with a
+// search box. Arrows, Page up and Page down move, Enter chooses, Escape closes; the list is a
+// listbox whose active option the search box names, so that a screen reader reads it.
 import {
 	useEffect, useId, useLayoutEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode,
 } from 'react';
@@ -18,7 +18,7 @@ const LISTED_MAX = 400; /* beyond, a word narrows the list */
 const ASKED_MAX = 400; /* QUERY_FACETS_MAX of src/results/index/index.h */
 const PAGE = 8;
 
-/** The columns of which some run of the filter has a value; null: all of them, or not known yet. */
+/** The columns that have a value in some run of the filter; null: all of them, or not known yet. */
 function usePresent(options: ColumnOption[]): ReadonlySet<string> | null {
 	const [filter] = useFilter(), [shown] = useShown();
 	const asked = useMemo(() => options.slice(0, ASKED_MAX).map((o) => o.column), [options]);
@@ -178,7 +178,7 @@ interface PickProps {
 	onPick: (column: string) => void;
 	columns: Columns;
 	options: ColumnOption[];
-	/** What stands for no column. */
+	/** Text for choosing no column. */
 	none?: string;
 	id?: string;
 }

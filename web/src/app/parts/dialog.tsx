@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// dialog.tsx: the browser's own modal dialog: it keeps the focus, closes by Escape, by its cross and
-// by a click beside it, and never touches the address.
+// dialog.tsx: the browser's own modal dialog: it keeps the focus, closes by Escape, by its cross
+// and by a click outside it, and never changes the address.
 import { useEffect, useId, useRef, type MouseEvent, type ReactNode } from 'react';
 import { Icon } from './icon';
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// toast.tsx: a short word about something that happened, read out and gone after a while.
+// toast.tsx: a short message about an event, read out and removed after a while.
 import { useEffect, useState, type ReactNode } from 'react';
 
-/** What else can be done about it, such as to undo it. */
+/** A follow-up action, such as undo. */
 interface Action { label: string; act: () => void }
 interface Note { id: number; text: string; kind: 'good' | 'bad'; action?: Action | undefined }
 const SHOWN_MS = 5000, ACTION_MS = 10_000;
@@ -22,7 +22,7 @@ export function toast(text: string, kind: Note['kind'] = 'good', action?: Action
 	setTimeout(() => drop(id), action ? ACTION_MS : SHOWN_MS);
 }
 
-/** For promises nobody waits for: the reason, where the reader sees it. */
+/** For promises that are not awaited: shows the reason to the user. */
 export function toastError(why: unknown): void {
 	toast(why instanceof Error ? why.message : String(why), 'bad');
 }

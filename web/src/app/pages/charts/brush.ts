@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// brush.ts: what was marked in one drawing holds in all others, until it becomes the filter or goes.
+// brush.ts: what is marked in one chart applies to all others, until it becomes the filter or is
+// cleared.
 import type { Cell } from '../../api';
 import {
 	checkWhole, conditionOn, EVERYTHING, isCondition, withCondition, withRange, type And, type Filter,
@@ -8,7 +9,9 @@ import { jsonCodec } from '../../url';
 
 export const brushCodec = jsonCodec<And>(checkWhole, EVERYTHING);
 
-/** The conditions on other columns than these: a drawing does not lose what is beside its own. */
+/**
+ * The conditions on columns other than these: a chart keeps showing what is outside its own mark.
+ */
 export function others(brush: And, own: readonly string[]): Filter[] {
 	return brush.and.filter((part) => !isCondition(part) || !own.includes(part.column));
 }
@@ -36,7 +39,7 @@ export function span(brush: And, column: string): [number, number] | null {
 	return [c.range.min, c.range.max];
 }
 
-/** The filter with the marked part in it. */
+/** The filter combined with the marked part. */
 export function merged(filter: And, brush: And): And {
 	let out = filter;
 	for (const part of brush.and) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// parallel.tsx: parallel coordinates. A drag along an axis marks that part for all other drawings.
+// parallel.tsx: parallel coordinates. A drag along an axis marks that part for all other charts.
 import { useCallback, useMemo, type ReactNode } from 'react';
 import type { Parallel as Answer } from '../../../lib/api';
 import { titleOf, type Size } from '../../charts/axis';
@@ -26,7 +26,7 @@ const LINES_MAX = 1000, HEIGHT = 360, AXIS_WIDTH = 104;
 const USUAL = ['server.max_num_seqs', 'benchmark.request_rate', 'benchmark.max_concurrency',
 	'server.tensor_parallel_size', 'system.j_per_token'];
 
-/** What the run's parameters are likely to be told by. */
+/** The axes that are most likely to distinguish the runs. */
 export function usualAxes(columns: Columns, by: string[], metrics: string[]): string[] {
 	const parameters = USUAL.filter((c) => (columns.of(c)?.distinct ?? 0) > 1).slice(0, 3);
 	const extra = parameters.length ? [] : columns.groups.slice(0, 2).map((c) => c.column);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// words.ts: what a verdict looks like, and which metric leads. Its words are the API's.
+// words.ts: how a verdict is shown, and which metric comes first. The words are the API's.
 import type { Compare, Comparison, CompareMetric } from '../../../lib/api';
 import { intervalText, percent } from '../../common/interval';
 import { count } from '../../show';
@@ -12,7 +12,7 @@ export function toneOf(verdict: string): Tone {
 
 type Counts = Pick<CompareMetric, 'higher' | 'lower' | 'equal' | 'n_configurations'>;
 
-/** In how many configurations the figure rose and fell. */
+/** The numbers of configurations in which the metric rose and fell. */
 export function countsText(m: Counts): string {
 	if (!m.n_configurations)
 		return '';
@@ -31,7 +31,7 @@ export function sidesOf(m: Pick<CompareMetric, 'higher' | 'lower' | 'equal' | 'b
 
 const SPEED = /throughput|goodput|per_second|per_s_|_ms$|latency|time/;
 
-/** What a metric's two directions are called: [for the better, for the worse]. */
+/** The names of a metric's two directions: [better, worse]. */
 const directionsOf = (m: CompareMetric): [string, string] => (m.better === 0 ? ['higher', 'lower']
 	: SPEED.test(m.metric) ? ['faster', 'slower'] : ['better', 'worse']);
 
@@ -61,7 +61,7 @@ export function answerOf(c: Comparison, m: CompareMetric, mainly: string | null 
 	}
 }
 
-/** What leads the page: the metric asked for, or the first with something to say. */
+/** The metric at the top: the one asked for, or the first with a result. */
 export function headlineOf(metrics: CompareMetric[], wanted: string): CompareMetric | undefined {
 	const usual = [
 		'output_throughput',
@@ -76,11 +76,11 @@ export function headlineOf(metrics: CompareMetric[], wanted: string): CompareMet
 	);
 }
 
-/** Which configurations have no counterpart is a list of its own, so their number is enough here. */
+/** Configurations without a counterpart have their own list, so their number is enough here. */
 const shortNotice = (note: string): string =>
 	note.replace(/^(\d+ configurations? of .*? without a counterpart in .*?): .*$/s, '$1');
 
-/** Every note of the comparison that is shown once; not what is said of a group that is no part of it. */
+/** The notes for the shown comparison, each once, without notes about groups outside it. */
 export function noticesOf(answer: Pick<Compare, 'groups' | 'notes'>, c: Comparison): string[] {
 	const others = answer.groups.map((g) => g.name)
 		.filter((name) => name !== c.side && name !== c.baseline);
@@ -89,7 +89,7 @@ export function noticesOf(answer: Pick<Compare, 'groups' | 'notes'>, c: Comparis
 	return [...new Set([...answer.notes.filter((n) => !isOfOthers(n)), ...c.notes].map(shortNotice))];
 }
 
-/** Why all of these metrics have no answer, where it is one reason for all of them. */
+/** The reason why all of these metrics have no answer, if it is the same for all. */
 export function commonReason(metrics: readonly CompareMetric[]): string | null {
 	const [first] = metrics;
 	return metrics.length > 1 && metrics.every((m) => m.reason === first.reason)

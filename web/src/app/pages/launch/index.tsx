@@ -43,7 +43,7 @@ function keep(config: string): void {
 	}
 }
 
-/** What was typed, once nothing more is typed for a while. */
+/** The typed text, once typing has paused. */
 function useSettled(value: string): string {
 	const [settled, setSettled] = useState(value);
 	useEffect(() => {
@@ -53,7 +53,7 @@ function useSettled(value: string): string {
 	return settled;
 }
 
-/** In the list a job of one run says how that went. */
+/** In the list, a job of one run shows that run's result. */
 function JobRun({ item }: { item: Item | undefined }): ReactNode {
 	const v = item?.values['output_throughput'];
 	if (!item)
@@ -96,7 +96,7 @@ function Jobs({ now, onJob }: { now: string; onJob: (id: string) => void }): Rea
 	);
 }
 
-/** A dashboard may be told to start nothing; undefined: not known yet. */
+/** Launching may be disabled on the dashboard; undefined: not known yet. */
 function useCanLaunch(): boolean | undefined {
 	const health = useHealth().data as { can_launch?: boolean } | undefined;
 	return health && health.can_launch !== false;
@@ -104,14 +104,16 @@ function useCanLaunch(): boolean | undefined {
 
 const WAIT_TIMES = 30, WAIT_MS = 1000;
 
-/** Another check of this user, or of two others, is under way: this one has its turn soon. */
+/** Another check of this user, or of two others, is running: this one is tried again. */
 function isWaiting(times: number, why: Error): boolean {
 	return why instanceof ApiError && (why.status === 429 ? times < WAIT_TIMES : why.status === 0 && times < 2);
 }
 
 interface From { id: string; name: string; runId: number }
 
-/** The configuration that repeats the run of `from`, once; then the address no longer names it. */
+/**
+ * Loads the configuration that repeats the run of `from`, once; then removes it from the address.
+ */
 function useRepeated(from: string, onText: (text: string, of: From) => void): void {
 	const answer = useQuery({
 		queryKey: ['repeat', from], enabled: from !== '',

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// job.tsx: a started experiment: its log and what is watched, as it comes; and what came of it.
+// job.tsx: a started experiment: its log and live values, and its result.
 import { useEffect, useMemo, useRef, useState, type ReactNode } from 'react';
 import type { Job as Answer } from '../../../lib/api';
 import { change } from '../../api';
@@ -27,7 +27,7 @@ interface Live { log: string; samples: Sample[]; progress: Record<string, unknow
 
 const NOTHING_YET: Live = { log: '', samples: [], progress: null };
 
-/** From the beginning also when one comes late: the stream tells all again. */
+/** Complete even when opened late: the stream repeats everything from the beginning. */
 function useLive(id: string, onState: () => void, onEnd: () => void): Live {
 	const [live, setLive] = useState(NOTHING_YET);
 	useEffect(() => setLive(NOTHING_YET), [id]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// outcome.tsx: what came of a job: the verdict and the headline metrics of each of its runs, which
-// are the ones of the store.
+// outcome.tsx: the result of a job: the verdict and the headline metrics of each of its runs, read
+// from the store.
 import type { ReactNode } from 'react';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { Cell } from '../../api';
@@ -20,7 +20,7 @@ const RUNS_SHOWN = 50;
 const TONE: Record<string, string> = { VALID: 'good', DEGRADED: 'warn', INVALID: 'bad', failed: 'bad',
 	partial: 'warn' };
 
-/** Runs by their run_id; a suite's first ones. */
+/** Runs by their run_id; only the first ones of a suite. */
 export function useOutcome(runIds: string[]): UseQueryResult<Applied> {
 	const wanted = runIds.slice(0, RUNS_SHOWN), columns = useColumns();
 	return useApply({ filter: { column: 'run_id', in: wanted as Cell[] }, shown: 'all', limit: RUNS_SHOWN,
@@ -29,7 +29,7 @@ export function useOutcome(runIds: string[]): UseQueryResult<Applied> {
 			.filter((c) => columns.of(c)) }, wanted.length > 0 && columns.of('run_id') !== undefined);
 }
 
-/** The verdict, or how a run ended that has none. */
+/** The verdict, or the status of a run without one. */
 export function Judged({ item }: { item: Item }): ReactNode {
 	const { verdict, status } = item.values;
 	const words = [status === 'completed' ? null : status, verdict].filter((w) => typeof w === 'string');

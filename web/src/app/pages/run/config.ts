@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// config.ts: a run's cells in groups, and which of them somebody gave.
+// config.ts: a run's cells in groups, and which of them the user set.
 import type { Cell, Values } from '../../api';
 import { exactCell } from '../../show';
 
@@ -10,7 +10,7 @@ export interface Setting {
 	isGiven: boolean;
 }
 
-/** What is the run's own and what was measured have pages of their own. */
+/** The run's own columns and measured ones have pages of their own. */
 const isParameter = (column: string): boolean => column.includes('.');
 export const groupOf = (column: string): string => column.slice(0, column.indexOf('.'));
 
@@ -25,7 +25,7 @@ function walk(tree: Tree, path: string, out: Set<string>): void {
 	}
 }
 
-/** Columns that stand in the configuration as it was written; null: the document does not tell. */
+/** Columns that the user's configuration contains; null: the document does not have it. */
 export function givenColumns(document: unknown): Set<string> | null {
 	const config = isTree(document) ? document.config : null;
 	const given = isTree(config) ? config.given : null;
@@ -47,7 +47,7 @@ export function settings(values: Values, given: Set<string> | null): Setting[] {
 		}));
 }
 
-/** Every word somewhere in the name or in the value. */
+/** Keeps settings that contain every word in the name or in the value. */
 export function matching(list: Setting[], search: string, isGivenOnly: boolean): Setting[] {
 	const words = search
 		.toLowerCase()
@@ -84,7 +84,7 @@ const spoken = (name: string): string =>
 const BYTES: [end: string, unit: string, factor: number][] =
 	[['_mb_per_s', 'bytes/s', 1e6], ['_gb', 'bytes', 1e9], ['_mb', 'bytes', 1e6]];
 
-/** What was watched while load ran: every member of "system" with least, mean and most. */
+/** Values observed while load ran: every member of "system" with minimum, mean and maximum. */
 export function telemetryOf(document: unknown): Telemetry[] {
 	const system = isTree(document) ? document.system : null;
 	const out: Telemetry[] = [];

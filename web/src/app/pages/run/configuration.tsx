@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// configuration.tsx: the parameters that the run was given, or every one, searchable; and its document.
+// configuration.tsx: the parameters that the user set for a run, or all of them, searchable; and
+// its document.
 import { useMemo, useState, type ReactNode } from 'react';
 import type { Run } from '../../../lib/api';
 import { Icon } from '../../parts/icon';
@@ -11,7 +12,7 @@ import { givenColumns, matching, settings, type Setting } from './config';
 const text = textCodec('');
 const flag = flagCodec(false);
 
-/** isMixed: given ones and defaults, so that each says which it is. */
+/** isMixed: set ones and defaults, so that each is labeled. */
 function Group({ name, list, isMixed }: { name: string; list: Setting[]; isMixed: boolean }): ReactNode {
 	return (
 		<section className="card" aria-label={name}>
@@ -33,7 +34,7 @@ export function Configuration({ run }: { run: Run }): ReactNode {
 	const [isAll, setAll] = useUrlState('all', flag);
 	const given = useMemo(() => givenColumns(run.document), [run.document]);
 	const all = useMemo(() => settings(run.values, given), [run.values, given]);
-	/* A search looks at all of them: most of what somebody looks for is a default. */
+	/* A search covers all of them: most settings that users look for are defaults. */
 	const isGivenOnly = !isAll && search === '' && all.some((s) => s.isGiven);
 	const shown = matching(all, search, isGivenOnly);
 	const groups = [...new Set(shown.map((s) => s.group))];

@@ -156,7 +156,7 @@ function GroupBox({ g, options, list, isTop, onChange, onDrop }: {
 	);
 }
 
-/** Conditions that nobody finished are left out. */
+/** Unfinished conditions are left out. */
 function finished(f: Filter): Filter | null {
 	if (isCondition(f))
 		return f.column === '' || ('text' in f && f.text === '')

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// strip.tsx: how many runs there are, the best of them, and what is wrong with some; or medians of
-// metrics that somebody chose.
+// strip.tsx: the number of runs, the best ones, and problems of some; or medians of metrics that
+// the user chose.
 import { useState, type ReactNode } from 'react';
 import { whole } from '../../../lib/format';
 import { ApiError } from '../../api';
@@ -56,7 +56,7 @@ function Tile({ s, label, unit }: { s: Statistic; label: string; unit: string | 
 	);
 }
 
-/** The best run of a metric as a link, among those in which it is usable. */
+/** The best run by a metric, as a link, among those in which it is usable. */
 function Best({ column, label, isLowest, props }: {
 	column: string; label: string; isLowest: boolean; props: Props;
 }): ReactNode {
@@ -98,7 +98,7 @@ function Counted({ column, value, label, props }: {
 
 function Usual({ props }: { props: Props }): ReactNode {
 	const { options } = props;
-	/* Of very many runs the values of a column are not counted, but its ends are known. */
+	/* With very many runs the values of a column are not counted, but its range is known. */
 	const has = (c: string): boolean => (options.get(c)?.distinct ?? 0) > 0
 		|| typeof options.get(c)?.min === 'number';
 	const rate = BEST_RATES.find(has);
@@ -114,7 +114,7 @@ function Usual({ props }: { props: Props }): ReactNode {
 	);
 }
 
-/** Medians of the metrics that somebody chose. */
+/** Medians of the metrics that the user chose. */
 function Medians({ props }: { props: Props }): ReactNode {
 	const { filter, shown, options, chosen } = props;
 	const answer = useApply({ filter: asked(filter), shown, limit: 0, statistics: chosen });

@@ -13,10 +13,10 @@ export const ROWS_MAX = 100_000; /* listed; beyond, a table is no way to look at
 export const SORTS_MAX = 4;
 export const DIFFERING_MAX = 400;
 export const SEARCH_FROM = 20; /* values, from which on a list has a search box */
-/** A row of the table: a run, repeats folded into one, or one of the repeats below their row. */
+/** A row of the table: a run, several repeats as one, or one of the repeats below their row. */
 export interface Line extends Row { isMember?: boolean }
 
-/** Rows with the repeats of those that are open below them. */
+/** The rows, with the repeats of opened ones below them. */
 export function linesOf(rows: Row[], open: ReadonlyMap<number, Row[]>): Line[] {
 	return rows.flatMap((row) => [row, ...(open.get(row.id) ?? []).map((m) =>
 		({ ...m, isMember: true }))]);
@@ -34,7 +34,7 @@ export function spreadText(row: Row, column: string): string {
 	return `±${share < 9.95 ? share.toFixed(1) : share.toFixed(0)} %`;
 }
 
-/** What every row needs for its name and its verdict. */
+/** The columns that every row needs for its name and its verdict. */
 export const LEAD_COLUMNS = ['name', 'run_id', 'verdict', 'status'];
 export const BEST_ROWS = 3;
 const STATISTICS = ['output_throughput', 'request_throughput', 'median_ttft_ms', 'p99_ttft_ms',
@@ -43,7 +43,7 @@ export const STATISTICS_SHOWN = 5;
 
 const USUAL_SORT: Sort[] = [{ column: 'timestamp', descending: true }];
 
-/** As listCodec does it; a - at the front of a name is escaped, too, as it means descending. */
+/** Like listCodec, but also escapes a - at the front of a name, as it means descending. */
 function sortText(sort: Sort[]): string {
 	return sort.map((s) => (s.descending ? '-' : '') + s.column.replace(/[%,]/g, encodeURIComponent)
 		.replace(/^-/, '%2D')).join(',');
@@ -60,13 +60,13 @@ export const sortCodec: Codec<Sort[]> = {
 	write: (sort) => (sortText(sort) === sortText(USUAL_SORT) ? null : sortText(sort)),
 };
 
-/** Empty: the ones that the server shows unless told otherwise. */
+/** Empty: the server's default columns. */
 export const columnsCodec = listCodec();
 export const statisticsCodec = listCodec();
 export const differingCodec = flagCodec();
 export const groupCodec = choiceCodec<'configuration' | 'none'>(['configuration', 'none'], 'configuration');
 
-/** A click on a column's head: best first, then the other way round, then not at all. */
+/** A click on a column's head: best first, then reversed, then unsorted. */
 export function nextSort(sort: Sort[], column: string, isAdded: boolean, firstDown: boolean): Sort[] {
 	if (column.startsWith('=')) // the index has no order of it
 		return sort;
@@ -115,13 +115,15 @@ export function placeOf(column: string, options: Map<string, ColumnOption>): str
 	return column.includes('.') ? column.slice(0, column.indexOf('.')) : '';
 }
 
-/** What was configured: not measured, and not what the run is called. */
+/** Parameters: not measured, and not a name of the run. */
 export function isParameter(option: ColumnOption | undefined): boolean {
 	return option !== undefined && option.group !== 'metric' && option.better === null
 		&& !isTime(option.column) && !['name', 'run_id', 'suite'].includes(option.column);
 }
 
-/** A cell of the table: nothing of any kind is blank, and the title says which kind it is. */
+/**
+ * A cell of the table: missing values of any kind are blank, and the title says which kind it is.
+ */
 export function cellText(column: string, v: Cell | undefined): string {
 	return v === undefined || v === null || v === '' ? '' : showCell(column, v);
 }
@@ -137,7 +139,7 @@ export interface Rank { share: number; isBest: boolean }
 /** By column and number of the run. */
 export type Ranks = Map<string, Map<number, Rank>>;
 
-/** Metrics that a run judges one by one, as trust.invalid lists them. */
+/** Metrics that are judged one by one, as trust.invalid lists them. */
 const JUDGED = ['ttft', 'tpot', 'itl', 'e2el', 'request_throughput', 'request_goodput',
 	'input_throughput', 'output_throughput', 'total_token_throughput'];
 const MADE_OF: [string, string][] = [['total_tokens_per_s_per_gpu', 'total_token_throughput'],
@@ -149,7 +151,7 @@ export function judgedOf(column: string): string | undefined {
 	return MADE_OF.find(([part]) => column.includes(part))?.[1] ?? JUDGED.find((m) => column.includes(m));
 }
 
-/** What INVALID runs say of their metrics: a list, or null where all of them are meant. */
+/** The INVALID metrics of each run: a list, or null for all of them. */
 export type Invalid = Map<number, string | null>;
 
 export function isInvalid(invalid: Invalid, id: number, column: string): boolean {
@@ -202,7 +204,7 @@ const GROUPS: [string, string][] = [['run', 'Run'], ['metric', 'Results'], ['ser
 
 export interface Section { name: string; label: string; items: ColumnOption[] }
 
-/** Columns by what they belong to: the well-known groups first, then servers by their role. */
+/** Columns grouped by subject: the well-known groups first, then servers by their role. */
 export function sections(items: Iterable<ColumnOption>): Section[] {
 	const named = new Map(GROUPS);
 	const by = new Map<string, ColumnOption[]>(GROUPS.map(([name]) => [name, []]));
@@ -224,11 +226,11 @@ export function differing(facets: Facet[]): Set<string> {
 		.map((f) => f.column));
 }
 
-/** Numbers that are too many for a list: they have a spread instead. */
+/** True for numbers that are too many for a list: they get a histogram instead. */
 export const isSpread = (option: ColumnOption): boolean =>
 	option.kind === 'number' && option.histogram !== undefined;
 
-/** The spread of the rows now; few values left stand for themselves. */
+/** The histogram of the current rows; if only a few values are left, one bin for each. */
 export function binsOf(facet: Facet | undefined): Bin[] {
 	if (facet?.histogram)
 		return facet.histogram;
@@ -331,7 +333,7 @@ export function filterText(f: Filter, label: (column: string) => string): string
 	return parts.join('and' in f ? ' and ' : ' or ');
 }
 
-/* ---- values as somebody types them ---- */
+/* ---- values as typed by users ---- */
 
 function typed(word: string, kind: ColumnOption['kind'] | undefined): Cell {
 	if (word.length > 1 && word.startsWith('"') && word.endsWith('"'))
@@ -361,7 +363,7 @@ export function writeValues(values: Cell[], kind: ColumnOption['kind'] | undefin
 	}).join(', ');
 }
 
-/** An end of a range: a number, "inf", or for times a local date. undefined: none of them. */
+/** An end of a range: a number, "inf", or for times a local date. undefined: none of these. */
 export function parseBound(column: string, text: string): Bound | undefined {
 	const word = text.trim();
 	if (word === 'inf' || word === '-inf')
@@ -375,20 +377,20 @@ export function parseBound(column: string, text: string): Bound | undefined {
 	return Number.isFinite(ms) ? ms / 1000 : undefined;
 }
 
-/** As parseBound reads it; whole minutes of times as people write them. */
+/** The inverse of parseBound; times in whole minutes. */
 export function writeBound(column: string, v: Bound | undefined): string {
 	if (v === undefined)
 		return '';
 	return isTime(column) && typeof v === 'number' && v % 60 === 0 ? when(v) : String(v);
 }
 
-/** Places of a handle between the ends of a range. */
+/** Positions of a handle between the ends of a range. */
 export const RANGE_STEPS = 200;
 const TIME_STEPS = [1, 5, 10, 30, 60, 300, 600, 1800, 3600, 6 * 3600, 86_400]; /* seconds */
 
 /**
- * Where a handle of a range stops: a number of few digits, of times a whole minute, hour or day, as
- * far as at least RANGE_STEPS of them lie between the ends.
+ * Where a handle of a range stops: a number with few digits, for times a whole minute, hour or day,
+ * as far as at least RANGE_STEPS of them are between the ends.
  */
 export function roundBound(column: string, v: number, min: number, max: number): number {
 	const finest = (max - min) / RANGE_STEPS;
@@ -411,11 +413,14 @@ export interface ExportBody {
 	format: 'csv' | 'jsonl';
 }
 
-/** An order that a link cannot tell: its columns are joined by commas, a - means descending. */
+/** An order that a link cannot express: its columns are joined by commas, a - means descending. */
 const isAmbiguous = (s: Sort): boolean =>
 	s.column.includes(',') || (!s.descending && s.column.startsWith('-'));
 
-/** A link that downloads, or null where the question is too long for one or cannot be told in one. */
+/**
+ * A link that downloads, or null when the request is too long for one or cannot be expressed in
+ * one.
+ */
 export function exportTarget(body: ExportBody): string | null {
 	if (body.sort.some(isAmbiguous))
 		return null;
@@ -442,8 +447,8 @@ export const isNearlyFull = (used: number, limit: number): boolean => used > FUL
 export interface Gone { part: 'filter' | 'columns' | 'sort'; at: number }
 
 /**
- * Which part of a link or a preset the server refused, by its pointer: a column may have gone since
- * with the last run that had it. null: it is about something else.
+ * Which part of a link or a preset the server refused, by its pointer: the last run with a column
+ * may have been deleted since. null: the error is about something else.
  */
 export function goneOf(pointer: string | undefined): Gone | null {
 	const found = /^\/(?:(filter)\/and|(columns|sort))\/(\d+)(?:\/|$)/.exec(pointer ?? '');

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// changes.tsx: where a series has changed, in words; people say whether they expected it.
+// changes.tsx: where a series has changed, in words; users mark whether they expected it.
 import { useEffect, useRef, useState, type FormEvent, type ReactNode } from 'react';
 import type { MarkKind, TrendSeries } from '../../../lib/api';
 import { change as tell } from '../../api';
@@ -74,7 +74,7 @@ function Marked({ mark, isReadOnly }: { mark: Mark; isReadOnly: boolean }): Reac
 	);
 }
 
-/** A mark that is there without judging the change is of before marks named a metric. */
+/** A mark that does not judge the change is from before marks had a metric. */
 function Review({ c, isReadOnly, onMark }: {
 	c: Change; isReadOnly: boolean; onMark: (kind: Kind) => void;
 }): ReactNode {
@@ -91,7 +91,7 @@ function Review({ c, isReadOnly, onMark }: {
 	);
 }
 
-/** What else changed there, before anybody blames the commit, and what would decide it. */
+/** What else changed there besides the commit, and what would decide the cause. */
 function There({ change }: { change: Change['change'] }): ReactNode {
 	return (
 		<>
@@ -109,7 +109,7 @@ function There({ change }: { change: Change['change'] }): ReactNode {
 interface ChangesProps {
 	metric: string; series: TrendSeries[]; unit: string | null; reason: string | null; names: Names;
 	list: Change[];
-	/** Which of them the reader is at; -1: none. */
+	/** The index of the change that the reader is at; -1: none. */
 	now: number;
 }
 

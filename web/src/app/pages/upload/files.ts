@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// files.ts: files on their way in: which go together, and what became of each.
+// files.ts: files being uploaded: which belong together, and the outcome of each.
 import type { JobFile } from '../../../lib/api';
 
 export type State = 'waiting' | 'sending' | 'sent' | 'new' | 'duplicate' | 'conflict' | 'attached'
@@ -10,7 +10,7 @@ export interface Entry {
 	name: string;
 	bytes: number;
 	state: State;
-	/** Of its first run; a trace's run is told by its run_id. */
+	/** Of its first run; for a trace, its run's run_id. */
 	id: number | string | null;
 	runs: number;
 	reason: string | null;
@@ -19,7 +19,7 @@ export interface Entry {
 export const BATCH_FILES = 100;
 const BATCH_BYTES = 64e6;
 
-/** In the order they came: at most so many files, and bytes unless one alone is larger. */
+/** In order: batches of at most this many files and bytes, unless a single file is larger. */
 export function batches<T>(list: T[], size: (item: T) => number): T[][] {
 	const out: T[][] = [];
 	let bytes = Infinity;
@@ -36,7 +36,9 @@ export function batches<T>(list: T[], size: (item: T) => number): T[][] {
 	return out;
 }
 
-/** Outcomes by name: a name that occurs twice is told in order, the first undecided one first. */
+/**
+ * Assigns outcomes by name: for a name that occurs twice in order, the first undecided one first.
+ */
 export function withOutcomes(entries: Entry[], keys: Set<number>, files: JobFile[]): Entry[] {
 	const out = [...entries];
 	for (const file of files) {
@@ -67,5 +69,5 @@ export function counts(entries: Entry[]): Record<Outcome, number> {
 	return out;
 }
 
-/** What is read: JSON and JSON lines, packed or not. */
+/** Accepted files: JSON and JSON lines, compressed or not. */
 export const isResult = (name: string): boolean => /\.(json|jsonl|ndjson)(\.gz)?$/i.test(name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// upload: results by drag and drop or from a list, with the traces of their runs; what becomes of each
-// is told file by file.
+// upload: results by drag and drop or from a list, with the traces of their runs; shows each file's
+// outcome.
 import { useRef, useState, type DragEvent, type ReactNode } from 'react';
 import type { JobStarted, UploadJob } from '../../../lib/api';
 import { ApiError, get, send } from '../../api';
@@ -40,7 +40,7 @@ type Update = (change: (now: Entry[]) => Entry[]) => void;
 const mark = (update: Update, keys: Set<number>, part: Partial<Entry>): void =>
 	update((now) => now.map((e) => (keys.has(e.key) && !isSettled(e) ? { ...e, ...part } : e)));
 
-/** Until the job is over; whatever the stream did not tell is asked for at the end. */
+/** Follows the job until it ends; outcomes missing from the stream are then requested. */
 function outcomes(job: string, keys: Set<number>, update: Update): Promise<void> {
 	return new Promise((then) => {
 		const progress = (data: unknown): void => update((now) =>
@@ -56,7 +56,7 @@ function outcomes(job: string, keys: Set<number>, update: Update): Promise<void>
 	});
 }
 
-/** The whole list in the order of sending, for names that occur more than once. */
+/** Assigns the whole list in the order of sending, for names that occur more than once. */
 function finish(now: Entry[], keys: Set<number>, status: UploadJob): Entry[] {
 	let at = 0;
 	return now.map((e) => {
@@ -86,7 +86,7 @@ async function sendBatch(items: Item[], update: Update): Promise<void> {
 	}
 }
 
-/** Once its document is there. */
+/** Called once its document is stored. */
 async function sendTrace({ key, file, name, runs }: TraceItem, update: Update): Promise<void> {
 	const keys = new Set([key]);
 	mark(update, keys, { state: 'sending' });
@@ -103,7 +103,7 @@ async function sendTrace({ key, file, name, runs }: TraceItem, update: Update): 
 	}
 }
 
-/** The results among them and the traces; traces of no run here are told right away. */
+/** Splits items into results and traces; traces without a run here are reported at once. */
 async function sorted(items: Item[], update: Update): Promise<[Item[], TraceItem[]]> {
 	const runs = runsOf(await tracesNamedBy(items),
 		items.map(({ file, name }) => ({ name, size: file.size })));
