@@ -336,6 +336,61 @@ static void matching(void **state)
 	rig_end(&r);
 }
 
+/*
+ * Runs that have no counterpart take no part, so no warning is about them; and a group is made by the
+ * value it is asked for, also where a release is known whose default that is.
+ */
+static void no_part(void **state)
+{
+	static const struct { const char *side, *version; double load; } runs[] = {
+		{ "a", "0.12", 1 }, { "a", "0.12", 2 }, { "a", "0.11", 9 }, { "b", "0.12", 1 },
+		{ "b", "0.12", 2 }, { "b", "0.13", 2 },
+	};
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (size_t i = 0; i < sizeof(runs) / sizeof(*runs); i++) {
+		rig_text(&r, "environment.server.version", runs[i].version);
+		put(&r, &(struct run){ runs[i].side, NULL, NULL, 100, 50, 1, runs[i].load, 0, 0 }, 0);
+	}
+	v = rig_ask(&r, analyse_compare, "{" AB "}");
+	rig_near(v, "comparisons/0/matched", 2);
+	assert_false(rig_has_note(v, "A mixes runs"));
+	assert_true(rig_has_note(v, "B mixes runs of 2 values of environment.server.version"));
+	rig_end(&r);
+	/* A third group that nothing is compared with had another load. */
+	rig_begin(&r);
+	for (int load = 1; load <= 2; load++)
+		for (int tp = 1; tp <= 2; tp++) {
+			rig_text(&r, "benchmark.backend", "vllm");
+			put(&r, &(struct run){ tp == 1 ? "a" : "b", NULL, NULL, 100, 50, tp, load, 0, 0 },
+			    0);
+		}
+	rig_text(&r, "benchmark.backend", "openai");
+	put(&r, &(struct run){ "c", NULL, NULL, 100, 50, 4, 7, 0, 0 }, 0);
+	v = rig_ask(&r, analyse_compare, "{\"groups\": [" SIDE("a") ", " SIDE("b") ", " SIDE("c") "]}");
+	rig_near(v, "comparisons/0/matched", 2);
+	assert_false(rig_has_note(v, "different loads"));
+	v = rig_ask(&r, analyse_compare, "{\"groups\": [" SIDE("a") ", " SIDE("c") "], "
+		    "\"ignore\": [\"benchmark.request_rate\"]}");
+	assert_true(rig_has_note(v, "different loads (benchmark.backend)"));
+	rig_end(&r);
+	/* TP 1 is the default of a release; that run is in the group of TP 1 like all others. */
+	rig_begin(&r);
+	for (int load = 1; load <= 3; load++)
+		for (int tp = 1; tp <= 2; tp++)
+			put(&r, &(struct run){ tp == 1 ? "a" : "b", NULL, NULL, 100, 50, tp, load, 0, 0 },
+			    0);
+	rig_text(&r, "environment.server.version", "0.12.0");
+	put(&r, &(struct run){ "a", NULL, NULL, 100, 50, 1, 1, 0, 0 }, 0);
+	v = rig_ask(&r, analyse_compare, "{" AB "}");
+	rig_same(v, "groups_by/0", "server.tensor_parallel_size");
+	rig_near(v, "comparisons/0/matched", 3);
+	rig_end(&r);
+}
+
 /* Other work is no gain and no loss. */
 static void not_comparable(void **state)
 {
@@ -456,7 +511,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(faster), cmocka_unit_test(same), cmocka_unit_test(sessions),
 		cmocka_unit_test(parameters), cmocka_unit_test(both_ways),
-		cmocka_unit_test(matching), cmocka_unit_test(not_comparable),
+		cmocka_unit_test(matching), cmocka_unit_test(no_part), cmocka_unit_test(not_comparable),
 		cmocka_unit_test(only_valid),
 		cmocka_unit_test(unanswerable), cmocka_unit_test(refusals),
 	};

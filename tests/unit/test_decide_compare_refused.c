@@ -182,8 +182,8 @@ static void guards(void **state)
 		struct matched_work a, b;
 		const char *part;
 	} rows[] = {
-		{ { 0, 1000, NAN, NAN, NAN, NAN }, { 2, 998, NAN, NAN, NAN, NAN },
-		  "failed requests: 0.00 % against 0.20 %" },
+		{ { 0, 1000, NAN, NAN, NAN, NAN }, { 20, 980, NAN, NAN, NAN, NAN },
+		  "failed requests: 0.00 % against 2.00 %" },
 		{ { 0, 100, 1000, 1200, NAN, NAN }, { 0, 100, 1000, 1820, NAN, NAN },
 		  "different work: 12.0 against 18.2 output tokens per request" },
 		{ { 0, 100, 1000, 1200, NAN, NAN }, { 0, 100, 1100, 1200, NAN, NAN },
@@ -242,6 +242,68 @@ static void goodput(void **state)
 			r->metric[0].guards = MATCHED_GUARD_ALL;
 		}
 	assert_int_equal(matched_metric_of("request_goodput", "", 1).guards & MATCHED_GUARD_GOOD, 0);
+	rig_free(r);
+}
+
+/* How far shares of failed requests may be apart depends on how few requests a figure rests on. */
+static void failed_max(void **state)
+{
+	static const struct { const char *metric; double points; } rows[] = {
+		{ "output_throughput", 1 }, { "median_ttft_ms", 1 }, { "p50_itl_ms", 1 },
+		{ "p90_ttft_ms", 1 }, { "p95_e2el_ms", 0.5 }, { "p99_ttft_ms", 0.1 },
+		{ "steady_state.p99_ttft_ms", 0.1 }, { "steady_state.median_ttft_ms", 1 },
+		{ "trust.skew_ms.p99", 0.1 }, { "p99.9_itl_ms", 0.1 }, { "percentiles.95", 0.5 },
+		{ "mean_ttft_ms", 0.1 }, { "std_itl_ms", 0.1 }, { "steady_state.mean_tpot_ms", 0.1 },
+		{ "usd_per_m_output", 1 }, { "peak_concurrent_requests", 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		near(matched_metric_of(rows[i].metric, "", 1).failed_max, rows[i].points / 100, 1e-12);
+}
+
+/*
+ * 5 of 1,000 requests more fail, in both directions: throughput that is 10 % higher is an answer
+ * all the same, P99 is not, and the reader is told both shares. 20 more void both.
+ */
+static void few_failed(void **state)
+{
+	struct rig *r = rig_new();
+
+	(void)state;
+	r->metric[1] = matched_metric_of("p99_ttft_ms", "ms", -1);
+	r->spec.n_metrics = 2;
+	for (unsigned from = 0; from < 2; from++) {
+		double d[8] = { 0.1, 0.11, 0.1, 0.11, 0.1, 0.11, 0.1, 0.11 };
+		const char *notes;
+
+		r->spec.n_runs = 0;
+		add_pairs(r, d, 8);
+		for (size_t i = 0; i < r->spec.n_runs; i++) {
+			r->value[i][1] = r->value[i][0];
+			r->run[i].work.failed = r->run[i].side == from ? 6 : 1;
+			r->run[i].work.completed = 1000 - r->run[i].work.failed;
+		}
+		assert_int_equal(compare(r)->verdict, MATCHED_BETTER);
+		assert_int_equal(r->out.pair[0].row[0].apart, 0);
+		assert_int_equal(r->out.pair[0].row[1].verdict, MATCHED_NOT_COMPARABLE);
+		assert_non_null(strstr(r->out.pair[0].row[1].reason, "in 8 of 8 configurations"));
+		assert_int_equal(r->out.pair[0].failed_differs, 8);
+		notes = matched_notes(&r->out, &r->out.pair[0], &r->a);
+		assert_non_null(strstr(notes, from ?
+				       "0.10 % of the requests of old failed and 0.60 % of those of new"
+				     : "0.60 % of the requests of old failed and 0.10 % of those of new"));
+		assert_null(strstr(notes, "not comparable"));
+		for (size_t i = 0; i < r->spec.n_runs; i++)
+			r->run[i].work.failed = r->run[i].side == from ? 21 : 1;
+		assert_int_equal(compare(r)->verdict, MATCHED_NOT_COMPARABLE);
+		assert_non_null(strstr(matched_notes(&r->out, &r->out.pair[0], &r->a),
+				       "8 of 8 configurations not comparable"));
+		for (size_t i = 0; i < r->spec.n_runs; i++)
+			r->run[i].work.failed = 1;
+		assert_int_equal(compare(r)->verdict, MATCHED_BETTER);
+		assert_null(strstr(matched_notes(&r->out, &r->out.pair[0], &r->a), "failed"));
+	}
 	rig_free(r);
 }
 
@@ -338,7 +400,8 @@ int main(void)
 		cmocka_unit_test(unmatched), cmocka_unit_test(invalid_and_missing),
 		cmocka_unit_test(zero_and_negative), cmocka_unit_test(no_scatter),
 		cmocka_unit_test(refusals), cmocka_unit_test(guards),
-		cmocka_unit_test(goodput), cmocka_unit_test(guards_of_some),
+		cmocka_unit_test(goodput), cmocka_unit_test(failed_max),
+		cmocka_unit_test(few_failed), cmocka_unit_test(guards_of_some),
 		cmocka_unit_test(words), cmocka_unit_test(json),
 	};
 

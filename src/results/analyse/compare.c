@@ -30,7 +30,8 @@ static bool is_one_of(struct str column, const struct str *list, size_t n)
 /*
  * The runs of groups as configurations that can be compared. A configuration is everything that was
  * configured (series_role). A column with one value in each group, though not the same in all,
- * defines the groups and is no part of it; neither is the number of GPUs where parallel sizes
+ * defines the groups and is no part of it, be it the value that was given or the one that counts
+ * (a default that was given in some runs only); neither is the number of GPUs where parallel sizes
  * define them, because it follows from those. What one of the load's options says in addition to
  * the configuration of its server is the load.
  */
@@ -234,9 +235,16 @@ static int find_keys(struct matching *m, const struct str *column, size_t n, str
 		int rc = read_column(m, column[i], m->release, &own, v, e);
 		enum group_differs how = rc < 0 ? GROUP_SAME : group_differs(m, v);
 
+		if (how == GROUP_WITHIN) { /* also where some runs name the default only */
+			struct value *given = arena_alloc(&own, (m->total + 1) * sizeof(*given));
+
+			rc = read_column(m, column[i], NULL, &own, given, e);
+			if (rc == 0 && group_differs(m, given) == GROUP_BETWEEN)
+				how = GROUP_BETWEEN;
+		}
 		if (how == GROUP_BETWEEN)
 			m->apart[m->n_apart++] = column[i];
-		if (how == GROUP_WITHIN && !is_known(m, column[i], v))
+		if (rc == 0 && how == GROUP_WITHIN && !is_known(m, column[i], v))
 			rc = add_key(m, column[i], v, &room, e);
 		arena_release(&own);
 		if (rc < 0)
@@ -391,108 +399,6 @@ static const char *matching_obstacles(const struct matching *m, size_t a, size_t
 	return text;
 }
 
-static bool is_parameter(struct str column)
-{
-	static const char *const aside[] = {
-		"run_id", "repeat", "config_hash", "configuration", "warnings",
-		"provenance.session", "status", "verdict", "interrupted", "error_stage",
-		"error_category", "error_reason", "gpus_from", "speed_from",
-	};
-
-	for (size_t i = 0; i < sizeof(aside) / sizeof(*aside); i++)
-		if (str_is(column, aside[i]))
-			return false;
-	return !column_name(column).is_outcome && !str_starts(column, STR("failures."));
-}
-
-enum differs { DIFFERS_NOT, DIFFERS_WITHIN, DIFFERS_BETWEEN };
-
-static bool has_value(const struct value_counts *c, struct value v)
-{
-	for (size_t i = 0; i < c->n; i++)
-		if (value_same(c->of[i].value, v))
-			return true;
-	return false;
-}
-
-/* Between: a side has a value that another has not. */
-static enum differs differs(const struct value_counts *counts, size_t step, size_t n_sides,
-			    const struct side *side)
-{
-	const struct value_counts *first = NULL;
-	enum differs out = DIFFERS_NOT;
-
-	for (size_t s = 0; s < n_sides; s++) {
-		const struct value_counts *c = &counts[s * step];
-
-		if (!side[s].n)
-			continue;
-		if (c->distinct > 1)
-			out = DIFFERS_WITHIN;
-		if (first && c->distinct != first->distinct)
-			return DIFFERS_BETWEEN;
-		for (size_t i = 0; first && i < c->n; i++)
-			if (!has_value(first, c->of[i].value))
-				return DIFFERS_BETWEEN;
-		first = first ? first : c;
-	}
-	return out;
-}
-
-static void put_parameter(struct json_writer *w, struct str column,
-			  const struct value_counts *counts, size_t step, size_t n_sides,
-			  bool is_between)
-{
-	json_begin_object(w);
-	json_member_str(w, "column", column);
-	json_member_str(w, "group", column_name(column).group);
-	json_member_text(w, "differs", is_between ? "between" : "within");
-	json_member_array(w, "values");
-	for (size_t s = 0; s < n_sides; s++) {
-		json_begin_array(w);
-		for (size_t i = 0; i < counts[s * step].n; i++) {
-			json_begin_object(w);
-			parts_put_value(w, "value", counts[s * step].of[i].value);
-			parts_put_count(w, "count", counts[s * step].of[i].count);
-			json_end_object(w);
-		}
-		json_end_array(w);
-	}
-	json_end_array(w);
-	json_end_object(w);
-}
-
-/*
- * Puts "parameters": those that differ, and only those. "between": a group has a value that another
- * has not; "within": groups have the same values, but several.
- */
-static int differ_put(const struct analyse_request *r, const struct side *side, size_t n_sides,
-	       struct json_writer *w, struct err *e)
-{
-	size_t n_all, n = 0;
-	const struct column_info *all = index_columns(r->view, &n_all);
-	struct str *column = arena_alloc(r->arena, (n_all + 1) * sizeof(*column));
-	struct value_counts *counts;
-
-	for (size_t i = 0; i < n_all; i++)
-		if (is_parameter(all[i].name))
-			column[n++] = all[i].name;
-	counts = arena_alloc(r->arena, (n * n_sides + 1) * sizeof(*counts));
-	for (size_t s = 0; s < n_sides; s++)
-		if (side_counts(r, &side[s], column, n, counts + s * n, e) < 0)
-			return -1;
-	json_member_array(w, "parameters");
-	for (enum differs kind = DIFFERS_BETWEEN; kind > DIFFERS_NOT; kind--)
-		for (size_t i = 0; i < n; i++) {
-			if (differs(counts + i, n, n_sides, side) != kind)
-				continue;
-			put_parameter(w, column[i], counts + i, n, n_sides,
-				      kind == DIFFERS_BETWEEN);
-		}
-	json_end_array(w);
-	return 0;
-}
-
 #define COMPARE_RUNS_MAX (ANALYSE_CELLS_MAX / 48) /* of all groups together */
 #define COMPARE_LISTED_MAX 6000 /* configurations of all metrics and groups together */
 #define COMPARE_COLUMNS_NAMED 6 /* in a note */
@@ -523,6 +429,7 @@ struct comparison {
 	double *value;                   /* of run i: [i * room + metric] */
 	unsigned char *state;            /* likewise, enum matched_state */
 	struct matched_run *run;
+	bool *is_compared;               /* run i has a counterpart: a warning is about those */
 	struct notes notes;
 };
 
@@ -621,6 +528,7 @@ static int fill_work(struct comparison *c, struct err *e)
 static int fill_runs(struct comparison *c, struct err *e)
 {
 	c->run = arena_alloc(c->r->arena, (c->total + 1) * sizeof(*c->run));
+	c->is_compared = arena_alloc(c->r->arena, (c->total + 1) * sizeof(*c->is_compared));
 	for (size_t s = 0; s < c->n_sides; s++) {
 		struct value *id, *session;
 
@@ -764,6 +672,22 @@ static int refuse(const struct comparison *c, const struct matched_pair *pair, s
 			    columns ? "; no value is on both sides of" : "", columns ? columns : "");
 }
 
+/* The runs of the configurations that both sides of some comparison have. */
+static void mark_compared(struct comparison *c, const struct matched *m)
+{
+	for (size_t i = 0; i < m->n_pairs; i++) {
+		const struct matched_pair *pair = &m->pair[i];
+		struct map configs = { 0 };
+
+		for (size_t k = 0; pair->refusal == MATCHED_ACCEPTED && k < pair->n_configs; k++)
+			map_put(&configs, str_of(pair->config[k]), k);
+		for (size_t k = 0; k < c->total; k++)
+			if (!c->run[k].side || c->run[k].side == pair->side)
+				c->is_compared[k] |= map_get(&configs, str_of(c->run[k].config), NULL);
+		map_release(&configs);
+	}
+}
+
 /*
  * Puts "comparisons", one for each group but the baseline. Nothing is refused where only some of
  * them cannot be compared.
@@ -782,6 +706,7 @@ static int put_comparisons(struct comparison *c, struct json_writer *w, struct e
 		refused += m.pair[i].refusal != MATCHED_ACCEPTED;
 	if (refused && refused == m.n_pairs)
 		return refuse(c, &m.pair[0], e);
+	mark_compared(c, &m);
 	json_member_array(w, "comparisons");
 	for (size_t i = 0; i < m.n_pairs; i++) {
 		json_begin_object(w);
@@ -795,24 +720,54 @@ static int put_comparisons(struct comparison *c, struct json_writer *w, struct e
 
 /* ---- notes ---- */
 
+/* Whether the runs that were compared have different values of a column in two groups. */
+static int do_sides_differ(const struct comparison *c, struct str column, bool *out, struct err *e)
+{
+	const struct value *first = NULL, *release = c->matching.release;
+
+	*out = false;
+	for (size_t s = 0; s < c->n_sides; s++) {
+		struct value *v;
+
+		if (side_column(c->r, &c->side[s], column, &v, e) < 0)
+			return -1;
+		for (size_t i = 0; i < c->side[s].n; i++) {
+			size_t at = c->first[s] + i;
+
+			if (!c->is_compared[at])
+				continue;
+			v[i] = series_value(column, v[i], release[at]);
+			*out |= first && !series_same_value(*first, v[i]);
+			first = first ? first : &v[i];
+		}
+	}
+	return 0;
+}
+
 /* A load that differs between groups is what differs between their figures. */
-static void note_loads(struct comparison *c)
+static int note_loads(struct comparison *c, struct err *e)
 {
 	struct buf names = { 0 };
 	size_t n = 0;
+	int rc = 0;
 
-	for (size_t i = 0; i < c->matching.n_apart; i++) {
-		if (!str_starts(c->matching.apart[i], STR("benchmark.")))
+	for (size_t i = 0; i < c->matching.n_apart && rc == 0; i++) {
+		struct str column = c->matching.apart[i];
+		bool is_other = false;
+
+		if (!str_starts(column, STR("benchmark.")))
 			continue;
-		if (n++ < COMPARE_COLUMNS_NAMED) {
+		rc = do_sides_differ(c, column, &is_other, e);
+		if (is_other && n++ < COMPARE_COLUMNS_NAMED) {
 			buf_add_text(&names, n > 1 ? ", " : "");
-			buf_add_str(&names, c->matching.apart[i]);
+			buf_add_str(&names, column);
 		}
 	}
 	if (n)
 		parts_note(&c->notes, "The groups had different loads (%s%s): what differs may be due to "
 			   "those", names.data, n > COMPARE_COLUMNS_NAMED ? ", ..." : "");
 	buf_release(&names);
+	return rc;
 }
 
 enum { MIXTURES = 3 };
@@ -820,42 +775,54 @@ static const char *const mixture[MIXTURES] = {
 	"environment.server.version", "provenance.engine_commit", "environment.profllm",
 };
 
-static bool do_share_a_value(const struct value_counts *a, const struct value_counts *b)
+/* The values of a column in the runs of each group that were compared, each once. */
+struct mixed { struct map of[SIDES_MAX]; bool is_shared; };
+
+static int mixed_values(const struct comparison *c, struct str column, struct mixed *out,
+			struct err *e)
 {
-	for (size_t i = 0; i < a->n; i++)
-		for (size_t k = 0; k < b->n; k++)
-			if (value_same(a->of[i].value, b->of[k].value))
-				return true;
-	return false;
+	for (size_t s = 0; s < c->n_sides; s++) {
+		struct arena scratch = { 0 };
+		struct value *v;
+
+		if (side_column(c->r, &c->side[s], column, &v, e) < 0)
+			return -1;
+		for (size_t i = 0; i < c->side[s].n; i++) {
+			struct str text;
+
+			if (!c->is_compared[c->first[s] + i])
+				continue;
+			text = str_of(parts_cell_text(&scratch, v[i]));
+			if (map_get(&out->of[s], text, NULL))
+				continue;
+			map_put(&out->of[s], text, i);
+			for (size_t t = 0; t < s; t++)
+				out->is_shared |= map_get(&out->of[t], text, NULL);
+		}
+		arena_release(&scratch);
+	}
+	return 0;
 }
 
-/* Whether no group has a value of another one: then these values are what the groups stand for. */
-static bool is_what_groups_are(const struct comparison *c, struct value_counts (*of)[MIXTURES],
-			       size_t column)
-{
-	for (size_t s = 0; s < c->n_sides; s++)
-		for (size_t t = s + 1; t < c->n_sides; t++)
-			if (do_share_a_value(&of[s][column], &of[t][column]))
-				return false;
-	return c->n_sides > 1;
-}
-
-/* What is no configuration and yet makes figures differ: it adds to the scatter. */
+/*
+ * What is no configuration and yet makes figures differ: it adds to the scatter. Values that no two
+ * groups share are what the groups stand for.
+ */
 static int note_mixtures(struct comparison *c, struct err *e)
 {
-	struct value_counts of[SIDES_MAX][MIXTURES];
-	struct str names[MIXTURES];
+	for (size_t k = 0; k < MIXTURES; k++) {
+		struct mixed mixed = { .is_shared = c->n_sides == 1 };
+		int rc = mixed_values(c, str_of(mixture[k]), &mixed, e);
 
-	for (size_t k = 0; k < MIXTURES; k++)
-		names[k] = str_of(mixture[k]);
-	for (size_t s = 0; s < c->n_sides; s++)
-		if (side_counts(c->r, &c->side[s], names, MIXTURES, of[s], e) < 0)
-			return -1;
-	for (size_t k = 0; k < MIXTURES; k++)
-		for (size_t s = 0; s < c->n_sides && !is_what_groups_are(c, of, k); s++)
-			if (of[s][k].distinct > 1)
+		for (size_t s = 0; s < c->n_sides && rc == 0 && mixed.is_shared; s++)
+			if (mixed.of[s].count > 1)
 				parts_note(&c->notes, "%s mixes runs of %zu values of %s",
-					   c->side[s].name, of[s][k].distinct, mixture[k]);
+					   c->side[s].name, mixed.of[s].count, mixture[k]);
+		for (size_t s = 0; s < c->n_sides; s++)
+			map_release(&mixed.of[s]);
+		if (rc < 0)
+			return -1;
+	}
 	return 0;
 }
 
@@ -989,8 +956,7 @@ int analyse_compare(const struct analyse_request *r, struct json_writer *w, stru
 		return -1;
 	counting_put(w, c.counting, c.n_metrics);
 	note_left_out(&c);
-	note_loads(&c);
-	if (note_mixtures(&c, e) < 0)
+	if (note_loads(&c, e) < 0 || note_mixtures(&c, e) < 0)
 		return -1;
 	parts_put_notes(w, &c.notes);
 	return 0;

@@ -43,6 +43,7 @@ struct drawn {
 struct trends {
 	const struct analyse_request *r;
 	struct str metric;
+	struct matched_metric usual; /* D and guards of the metric */
 	struct series_key key;
 	struct point_columns columns;
 	size_t first_work; /* columns: keys of series, metric, points, work */
@@ -60,15 +61,14 @@ struct trends {
 static int read_options(struct trends *t, struct err *e)
 {
 	const struct json_value *body = t->r->body;
-	struct matched_metric usual;
 
 	t->opts.segment_min = EDIVISIVE_SEGMENT_MIN;
 	if (parts_column(t->r, "metric", &t->metric, e) < 0)
 		return -1;
-	usual = matched_metric_of(arena_text(t->r->arena, t->metric), NULL, 0);
+	t->usual = matched_metric_of(arena_text(t->r->arena, t->metric), NULL, 0);
 	if (points_axis(t->r, &t->columns.axis, e) < 0 ||
 	    parts_number(body, "", "level", TRENDS_P, 1e-12, 0.1, &t->opts.p, e) < 0 ||
-	    parts_number(body, "", "effect", usual.effect_min, 0, 10, &t->opts.effect_min, e) < 0 ||
+	    parts_number(body, "", "effect", t->usual.effect_min, 0, 10, &t->opts.effect_min, e) < 0 ||
 	    parts_whole(body, "", "window", TRENDS_WINDOW, 2 * EDIVISIVE_SEGMENT_MIN,
 			EDIVISIVE_WINDOW_MAX, &t->opts.window, e) < 0 ||
 	    parts_whole(body, "", "news", 0, 0, TRENDS_POINTS_MAX, &t->news, e) < 0)
@@ -263,7 +263,7 @@ static const char *guard_of(const struct trends *t, const struct drawn *d, size_
 
 	before = work_of_points(t, d, level_from(d, at), middle, &n[0]);
 	after = work_of_points(t, d, middle, level_to(d, at), &n[1]);
-	return matched_guard_gain(before, n[0], after, n[1], t->r->arena);
+	return matched_guard_gain(&t->usual, before, n[0], after, n[1], t->r->arena);
 }
 
 /* The runs of some points, at most so many: the ones next to a change first. */

@@ -15,16 +15,37 @@
 #include "core/stats/significance.h"
 #include "results/decide/compare_internal.h"
 
+/* "median_ttft_ms" of steady_state.median_ttft_ms; what follows "percentiles." stays whole. */
+static const char *figure_of(const char *metric)
+{
+	const char *dot = strchr(metric, '.');
+
+	return dot && dot[1] && !strchr("0123456789", dot[1]) ? figure_of(dot + 1) : metric;
+}
+
 /* The percentile a name is about: p99.9_itl_ms, percentiles.99; 0: none. */
 static double percentile_of(const char *metric)
 {
 	static const char nested[] = "percentiles.";
-	const char *digits = strncmp(metric, nested, sizeof(nested) - 1) == 0 ?
-				     metric + sizeof(nested) - 1 :
-			     *metric == 'p' ? metric + 1 : "";
+	const char *figure = figure_of(metric);
+	const char *digits = strncmp(figure, nested, sizeof(nested) - 1) == 0 ?
+				     figure + sizeof(nested) - 1 :
+			     *figure == 'p' ? figure + 1 : "";
 	double p = 0;
 
 	return str_to_f64((struct str){ digits, strspn(digits, "0123456789.") }, &p) ? p : 0;
+}
+
+static double failed_max(const char *metric)
+{
+	static const char *const unbounded[] = { "mean", "std", "max" };
+	double beyond = 1 - percentile_of(metric) / 100;
+
+	for (size_t i = 0; i < sizeof(unbounded) / sizeof(*unbounded); i++)
+		if (strncmp(figure_of(metric), unbounded[i], strlen(unbounded[i])) == 0)
+			return MATCHED_FAILED_SHARE;
+	return fmax(MATCHED_FAILED_SHARE,
+		    fmin(MATCHED_FAILED_SHARE_MAX, beyond * MATCHED_FAILED_TAIL_SHARE));
 }
 
 struct matched_metric matched_metric_of(const char *name, const char *unit, int better)
@@ -38,7 +59,8 @@ struct matched_metric matched_metric_of(const char *name, const char *unit, int 
 	if (strcmp(name, "failed") == 0)
 		guards &= ~(unsigned)MATCHED_GUARD_FAILED;
 	return (struct matched_metric){ .name = name, .unit = unit, .better = better,
-					.effect_min = d, .guards = guards };
+					.effect_min = d, .guards = guards,
+					.failed_max = failed_max(name) };
 }
 
 /* ---- the table of configurations ---- */
@@ -159,6 +181,12 @@ static void fill_loads(const struct pairing *p, struct used **good, size_t n,
 
 /* ---- a metric becomes a row ---- */
 
+static bool does_fail(const struct pairing *p, const struct matched_metric *metric, size_t config,
+		      unsigned guard)
+{
+	return fabs(p->doubt[config][guard].far) > matched_guard_limit(metric, guard);
+}
+
 /* Guards and values without a logarithm set configurations apart. Returns how many are left. */
 static size_t set_apart(const struct pairing *p, struct used *used, size_t n,
 			struct matched_row *row, struct used **good, size_t *not_positive)
@@ -169,8 +197,9 @@ static size_t set_apart(const struct pairing *p, struct used *used, size_t n,
 		struct used *u = &used[i];
 		bool has_no_ratio = !u->is_positive && !u->is_flat;
 
-		if (p->guard[u->config] & row->metric->guards)
-			u->apart = p->out->guard[u->config];
+		for (unsigned g = 0; g < PAIR_GUARDS && !u->apart; g++)
+			if (does_fail(p, row->metric, u->config, g))
+				u->apart = p->doubt[u->config][g].text;
 		if (has_no_ratio) {
 			u->apart = "values at or below 0";
 			(*not_positive)++;
@@ -186,24 +215,26 @@ static size_t set_apart(const struct pairing *p, struct used *used, size_t n,
 static const char *incomparable(const struct pairing *p, const struct matched_row *row, size_t n,
 				size_t kept, size_t not_positive)
 {
-	unsigned failed = 0;
+	size_t failed[PAIR_GUARDS] = { 0 };
+	bool is_any = false, is_all = false;
 	bool is_few = (double)(n - kept) <= MATCHED_APART_SHARE_MAX * (double)n;
 
 	if (not_positive)
 		return arena_printf(p->a, "values at or below 0, of which there is no ratio, in %zu of "
 				    "%zu configuration%s", not_positive, n, n == 1 ? "" : "s");
-	for (unsigned g = 0; g < PAIR_GUARDS; g++)
-		if (p->guard_count[g] && row->metric->guards & 1u << g)
-			failed |= 1u << g;
-	if (!failed || (kept && p->spec->is_comparable_only) ||
-	    (is_few && !(failed & p->guard_all)))
+	for (unsigned g = 0; g < PAIR_GUARDS; g++) {
+		for (size_t i = 0; i < p->out->n_configs; i++)
+			failed[g] += does_fail(p, row->metric, i, g);
+		is_any |= failed[g] > 0;
+		is_all |= failed[g] && fabs(p->doubt_mean[g]) > matched_guard_limit(row->metric, g);
+	}
+	if (!is_any || (kept && p->spec->is_comparable_only) || (is_few && !is_all))
 		return NULL;
 	for (unsigned g = 0; g < PAIR_GUARDS; g++)
-		if (failed & 1u << g)
-			return p->out->n_configs == 1 ? p->guard_worst[g] :
+		if (failed[g])
+			return p->out->n_configs == 1 ? p->doubt_worst[g] :
 				arena_printf(p->a, "%s, and similar values in %zu of %zu "
-						   "configurations",
-					     p->guard_worst[g], p->guard_count[g],
+						   "configurations", p->doubt_worst[g], failed[g],
 					     p->out->n_configs);
 	return NULL;
 }
@@ -700,6 +731,22 @@ static void note_apart(struct buf *out, const struct matched_pair *pair)
 	buf_add_text(out, n > NAMED_MAX ? "; ...\n" : "\n");
 }
 
+/* Failed requests that leave an answer, which a reader must know of. */
+static void note_failed(struct buf *out, const struct matched_pair *pair, const char *const name[2])
+{
+	if (!pair->failed_differs)
+		return;
+	buf_printf(out, "%.2f %% of the requests of %s failed and %.2f %% of those of %s; ",
+		   pair->failed[0] * 100, name[0], pair->failed[1] * 100, name[1]);
+	if (pair->n_configs > 1)
+		buf_printf(out, "the shares differ by more than %.1f percentage points in %zu of %zu "
+			   "configurations, most in this one (%s); ", MATCHED_FAILED_SHARE * 100,
+			   pair->failed_differs, pair->n_configs, pair->failed_worst);
+	buf_printf(out, "failed requests are in no latency, so medians and rates are compared up to a "
+		   "difference of %.0f point, P99 and means up to %.1f\n",
+		   MATCHED_FAILED_SHARE_MAX * 100, MATCHED_FAILED_SHARE * 100);
+}
+
 /* One line for all metrics: "what: output_throughput 3 + 1, p99_ttft_ms 2 + 0". */
 static void note_counts(struct buf *out, const struct matched *m, const struct matched_pair *pair,
 			bool is_invalid)
@@ -757,8 +804,10 @@ const char *matched_notes(const struct matched *m, const struct matched_pair *pa
 			   pair->shared == 1 ? "" : "s");
 	for (unsigned k = 0; k < 2; k++)
 		note_alone(&out, pair, k, name);
-	if (pair->guard)
+	if (pair->guard) {
+		note_failed(&out, pair, name);
 		note_apart(&out, pair);
+	}
 	for (unsigned k = 0; !pair->refusal && k < 2; k++)
 		note_sessions(&out, m, pair, k, name[k]);
 	if (pair->n_configs) {

@@ -47,7 +47,9 @@
 #define MATCHED_ALPHA 0.05           /* the usual one */
 #define MATCHED_EFFECT_MIN 0.03      /* D */
 #define MATCHED_EFFECT_MIN_TAIL 0.05 /* D of percentiles from 99 on */
-#define MATCHED_FAILED_SHARE 0.001   /* the guard of failed requests */
+#define MATCHED_FAILED_SHARE 0.001   /* from here on a difference in failed requests is named */
+#define MATCHED_FAILED_SHARE_MAX 0.01 /* from here on no metric can be compared */
+#define MATCHED_FAILED_TAIL_SHARE 0.1 /* of the requests beyond a percentile */
 #define MATCHED_WORK_CHANGE 0.05     /* the guards of tokens per request and of goodput */
 #define MATCHED_CLUSTERS_MIN 3       /* for rule (ii) */
 #define MATCHED_SESSIONS_MIN 2       /* of each configuration and side, for rule (i) */
@@ -65,7 +67,7 @@
  * is not comparable if they fail on average or in more than a tenth of the configurations.
  */
 enum matched_guard {
-	MATCHED_GUARD_FAILED = 1,    /* shares of failed requests differ by more than 0.1 % */
+	MATCHED_GUARD_FAILED = 1,    /* shares of failed requests differ by more than failed_max */
 	MATCHED_GUARD_OUTPUT = 2,    /* output tokens per request differ by more than 5 % */
 	MATCHED_GUARD_INPUT = 4,     /* input tokens per request, likewise */
 	MATCHED_GUARD_GOOD = 8,      /* better, but by 5 % fewer requests within the goodput limits;
@@ -78,8 +80,17 @@ struct matched_metric {
 	int better;                  /* +1 larger, -1 smaller, 0: neither */
 	double effect_min;           /* D, the least change worth naming, as a share: 0.03 */
 	unsigned guards;             /* enum matched_guard */
+	double failed_max;           /* how far the shares of failed requests may be apart */
 };
-/* A metric with the D of its name (3 %; 5 % for percentiles from 99 on) and the guards it needs. */
+/*
+ * A metric with the D of its name (3 %; 5 % for percentiles from 99 on) and the guards it needs.
+ *
+ * failed_max is what can move the metric by no more than D: failed requests are not among its
+ * values, and they are often the slow ones. A share s of them changes a rate by s and the rank of a
+ * percentile by s, which is much where few requests lie beyond it: MATCHED_FAILED_TAIL_SHARE of
+ * those, so 0.1 percentage points for P99 and 0.5 for P95. A mean has no such bound: 0.1 points.
+ * All others: 1 point, because the requests that failed were no work for the server.
+ */
 struct matched_metric matched_metric_of(const char *name, const char *unit, int better);
 
 enum matched_state { MATCHED_COUNTS, MATCHED_DEGRADED, MATCHED_INVALID };
@@ -230,7 +241,11 @@ struct matched_pair {
 	size_t shared;               /* on both, left out */
 	size_t sessions_unknown[2];  /* runs whose session is not known */
 	const char **config;         /* matched, in order of first appearance */
-	const char **guard;          /* of each, what speaks against comparing it; NULL: nothing */
+	const char **guard;          /* of each, what speaks against comparing it with any metric;
+				      * NULL: nothing */
+	double failed[2];            /* shares of requests that failed in them; NAN: not known */
+	size_t failed_differs;       /* configurations whose shares differ enough to be named */
+	const char *failed_worst;    /* where they differ most, in words; NULL: nowhere */
 	size_t n_configs;
 	int good;                    /* +1: 5 % more requests within goodput limits, -1: fewer */
 	const char *good_text;       /* in words; NULL where good is 0 */
@@ -255,11 +270,12 @@ void matched_compare(const struct matched_spec *spec, struct arena *a, struct ma
 void matched_compare_all(const struct matched_spec *spec, size_t n, struct arena *a,
 			 struct matched *out);
 /*
- * What speaks against calling b's runs, of which there are m, a gain over a's n, by the guards
- * above; NULL: nothing.
+ * What speaks against calling b's runs, of which there are m, a gain of a metric over a's n, by the
+ * guards above; NULL: nothing.
  */
-const char *matched_guard_gain(const struct matched_work *a, size_t n,
-			       const struct matched_work *b, size_t m, struct arena *arena);
+const char *matched_guard_gain(const struct matched_metric *metric, const struct matched_work *a,
+			       size_t n, const struct matched_work *b, size_t m,
+			       struct arena *arena);
 
 /* ---- words, the same for every output ---- */
 

@@ -190,12 +190,19 @@ static void figures_of(const struct sums *s, double figure[PAIR_GUARDS])
 	figure[2] = s->input_of > 0 ? s->input / s->input_of : NAN;
 }
 
-/* How far the sides are apart, in units of the guard's limit: beyond 1 it fails. NAN: not known. */
+/* See struct doubt. */
 static double guard_distance(unsigned guard, double a, double b)
 {
 	if (guard == 0)
 		return (b - a) / MATCHED_FAILED_SHARE;
 	return a <= 0 && b <= 0 ? 0 : log(b / a) / log1p(MATCHED_WORK_CHANGE);
+}
+
+double matched_guard_limit(const struct matched_metric *metric, unsigned guard)
+{
+	if (!(metric->guards & 1u << guard))
+		return INFINITY;
+	return guard == 0 ? metric->failed_max / MATCHED_FAILED_SHARE : 1;
 }
 
 static const char *guard_text(struct arena *a, unsigned guard, const double *x, const double *y)
@@ -209,34 +216,33 @@ static const char *guard_text(struct arena *a, unsigned guard, const double *x, 
 			    y[guard], what[guard - 1]);
 }
 
-/* One configuration: which guards fail, the first of them in words. */
+/* One configuration: which guards it gives reason to doubt by. */
 static void guard_config(struct pairing *p, size_t config, const struct sums s[2],
-			 double total[PAIR_GUARDS], size_t known[PAIR_GUARDS],
-			 double worst[PAIR_GUARDS])
+			 size_t known[PAIR_GUARDS], double worst[PAIR_GUARDS])
 {
 	double x[PAIR_GUARDS], y[PAIR_GUARDS];
 
 	figures_of(&s[0], x);
 	figures_of(&s[1], y);
 	for (unsigned g = 0; g < PAIR_GUARDS; g++) {
-		double far = guard_distance(g, x[g], y[g]);
-		const char *text;
+		struct doubt *d = &p->doubt[config][g];
 
-		if (isnan(far))
+		*d = (struct doubt){ .far = guard_distance(g, x[g], y[g]) };
+		if (isnan(d->far))
 			continue;
-		total[g] += far;
+		p->doubt_mean[g] += d->far;
 		known[g]++;
-		if (fabs(far) <= 1)
+		if (fabs(d->far) <= 1)
 			continue;
-		text = guard_text(p->a, g, x, y);
-		p->guard[config] |= 1u << g;
-		p->guard_count[g]++;
-		if (!p->out->guard[config])
-			p->out->guard[config] = text;
-		if (fabs(far) > worst[g]) {
-			worst[g] = fabs(far);
-			p->guard_worst[g] = p->out->n_configs == 1 ? text :
-				arena_printf(p->a, "%s in %s", text, p->out->config[config]);
+		d->text = guard_text(p->a, g, x, y);
+		p->out->failed_differs += g == 0;
+		if (fabs(d->far) > (g ? 1 : MATCHED_FAILED_SHARE_MAX / MATCHED_FAILED_SHARE) &&
+		    !p->out->guard[config])
+			p->out->guard[config] = d->text;
+		if (fabs(d->far) > worst[g]) {
+			worst[g] = fabs(d->far);
+			p->doubt_worst[g] = p->out->n_configs == 1 ? d->text :
+				arena_printf(p->a, "%s in %s", d->text, p->out->config[config]);
 		}
 	}
 }
@@ -273,31 +279,40 @@ static const char *good_text(struct arena *a, const struct good *g)
 
 static void check_guards(struct pairing *p)
 {
-	double total[PAIR_GUARDS] = { 0 }, worst[PAIR_GUARDS] = { 0 };
+	struct sums all[2] = { { .failed = 0 }, { .failed = 0 } };
+	double worst[PAIR_GUARDS] = { 0 };
 	size_t known[PAIR_GUARDS] = { 0 };
 	struct good good = { .n = 0 };
 
-	p->guard = arena_alloc(p->a, (p->out->n_configs + 1) * sizeof(*p->guard));
+	p->doubt = arena_alloc(p->a, (p->out->n_configs + 1) * sizeof(*p->doubt));
 	p->out->guard = arena_alloc(p->a, (p->out->n_configs + 1) * sizeof(*p->out->guard));
 	for (size_t i = 0, end; i < p->n; i = end) {
 		struct sums s[2] = { { .failed = 0 }, { .failed = 0 } };
 
-		for (end = i; end < p->n && p->entry[end].config == p->entry[i].config; end++)
-			if (!is_all_invalid(p, p->entry[end].run))
-				add_work(&s[p->entry[end].side], &p->entry[end].run->work);
-		guard_config(p, p->entry[i].config, s, total, known, worst);
+		for (end = i; end < p->n && p->entry[end].config == p->entry[i].config; end++) {
+			const struct entry *e = &p->entry[end];
+
+			if (is_all_invalid(p, e->run))
+				continue;
+			add_work(&s[e->side], &e->run->work);
+			add_work(&all[e->side], &e->run->work);
+		}
+		guard_config(p, p->entry[i].config, s, known, worst);
 		add_good(&good, s);
 	}
 	for (unsigned g = 0; g < PAIR_GUARDS; g++)
-		if (known[g] && fabs(total[g] / (double)known[g]) > 1)
-			p->guard_all |= 1u << g;
+		p->doubt_mean[g] /= known[g] ? (double)known[g] : 1;
+	for (unsigned k = 0; k < 2; k++)
+		p->out->failed[k] = all[k].tried > 0 ? all[k].failed / all[k].tried : NAN;
+	p->out->failed_worst = p->doubt_worst[0];
 	p->out->good = way_of(&good);
 	if (p->out->good)
 		p->out->good_text = good_text(p->a, &good);
 }
 
-const char *matched_guard_gain(const struct matched_work *a, size_t n,
-			       const struct matched_work *b, size_t m, struct arena *arena)
+const char *matched_guard_gain(const struct matched_metric *metric, const struct matched_work *a,
+			       size_t n, const struct matched_work *b, size_t m,
+			       struct arena *arena)
 {
 	struct sums s[2] = { { .failed = 0 }, { .failed = 0 } };
 	struct good good = { .n = 0 };
@@ -310,10 +325,11 @@ const char *matched_guard_gain(const struct matched_work *a, size_t n,
 	figures_of(&s[0], x);
 	figures_of(&s[1], y);
 	for (unsigned g = 0; g < PAIR_GUARDS; g++)
-		if (fabs(guard_distance(g, x[g], y[g])) > 1)
+		if (fabs(guard_distance(g, x[g], y[g])) > matched_guard_limit(metric, g))
 			return guard_text(arena, g, x, y);
 	add_good(&good, s);
-	return way_of(&good) < 0 ? good_text(arena, &good) : NULL;
+	return metric->guards & MATCHED_GUARD_GOOD && way_of(&good) < 0 ? good_text(arena, &good) :
+									  NULL;
 }
 
 void matched_prepare(struct pairing *p)

@@ -13,6 +13,12 @@
 /* A run of a matched configuration. */
 struct entry { const struct matched_run *run; size_t config, session, order; unsigned side; };
 
+/* How far the two sides of a configuration are apart in what a guard is about. */
+struct doubt {
+	double far;           /* in units of the least limit: beyond 1 it is named; NAN: not known */
+	const char *text;     /* NULL unless it is */
+};
+
 /* What is known of a pair before any metric is looked at. */
 struct pairing {
 	const struct matched_spec *spec;
@@ -21,15 +27,16 @@ struct pairing {
 	struct entry *entry;         /* by configuration, side, session, as given */
 	size_t n;
 	size_t sessions;             /* of both sides, numbered from 0 */
-	unsigned *guard;             /* of each configuration: those that fail */
-	unsigned guard_all;          /* those that fail on the average of all */
-	const char *guard_worst[PAIR_GUARDS]; /* of each guard, the worst case in words */
-	size_t guard_count[PAIR_GUARDS]; /* configurations that fail it */
+	struct doubt (*doubt)[PAIR_GUARDS]; /* of each configuration */
+	double doubt_mean[PAIR_GUARDS]; /* how far they are apart on the average of all, signed */
+	const char *doubt_worst[PAIR_GUARDS]; /* of each guard, the worst case in words */
 };
 /* The runs of both sides as pairing->entry; matched configurations and unmatched ones in out. */
 void matched_gather(struct pairing *p);
 /* Sessions and guards of what matched. */
 void matched_prepare(struct pairing *p);
+/* How far a guard lets the sides of a metric be apart, in units of struct doubt. */
+double matched_guard_limit(const struct matched_metric *metric, unsigned guard);
 /* The place of a key in a map, numbered by first appearance. */
 size_t matched_place(struct map *m, const char *key, size_t *n);
 

@@ -35,9 +35,10 @@ export const TOPICS = {
 			['Faster for some, slower for others', 'There is evidence of both. Read the table by configuration.'],
 			['Not enough data', 'The data allow a gain as well as a loss. The reason says how many server sessions '
 				+ 'would decide it.'],
-			['Not comparable', 'The two sides did different work: failed requests differ by more than 0.1 %, tokens '
-				+ 'per request by more than 5 %, or a smaller share kept the goodput limits. Neither a gain nor a loss '
-				+ 'is reported. “Compare only equal work” keeps the configurations in which both did the same.'],
+			['Not comparable', 'The two sides did different work: the shares of failed requests differ by more than '
+				+ '1 percentage point (0.1 for P99 and means), tokens per request by more than 5 %, or a smaller share '
+				+ 'kept the goodput limits. Neither a gain nor a loss is reported. “Compare only equal work” keeps '
+				+ 'the configurations in which both did the same.'],
 			['Cannot be compared', 'The sides have no configuration in common. A column that is removed from “Match '
 				+ 'on” no longer keeps them apart, but its effect is then part of the change.'],
 		],
