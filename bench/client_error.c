@@ -2,21 +2,20 @@
 /*
  * client_error.c - how far the client's stamps are from what the server did.
  *
- * The simulator paces N streams exactly and writes down when it sent each
- * event; the client measures them; both are joined by request id. Kernel and
- * user-space stamps come from the same run: the record keeps the kernel's, and
- * with each how much later user space read it. The stamps of segments ("tap") come
- * from a second run of the same scene; where they are not allowed, they are left out.
+ * The simulator paces N streams exactly and records when it sent each event; the client measures
+ * them; both are joined by request id. Kernel and user-space stamps come from the same run: the
+ * record keeps the kernel's, and with each how much later user space read it. The stamps of
+ * segments ("tap") come from a second run of the same scene; where they are not allowed, they are
+ * left out.
  *
- * TTFT error: (first event - sent) of the client minus (first send - receive)
- * of the server. ITL error: the same for the time between two events, without
- * sign. Stamp error: arrival as the client has it minus the send stamp; it
- * includes the server's own send path of a few microseconds.
+ * TTFT error: (first event - sent) of the client minus (first send - receive) of the server. ITL
+ * error: the same for the time between two events, without sign. Stamp error: the client's arrival
+ * time minus the send stamp; it includes the server's own send path of a few microseconds.
  *
- * The verdict of each run (metrics/trust.h) is held against these errors, for both kinds of stamps:
- * a metric must be VALID where its error is small, and must not be where it is large. A run that
- * breaks this ends the program with 1. --hog puts a busy loop on the client's core; the simulator
- * keeps its priority, because its core must be quiet, or the truth itself is late.
+ * The verdict of each run (metrics/trust.h) is compared with these errors, for both kinds of
+ * stamps: a metric must be VALID where its error is small, and must not be where it is large. A run
+ * that breaks this ends the program with 1. --hog puts a busy loop on the client's core; the
+ * simulator keeps its priority, because its core must be quiet, or the truth itself is late.
  */
 #include <math.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * compare.c - how often the comparison of matched configurations (decide/compare.h) is right on
- * made-up runs.
+ * simulated runs.
  *
- * The scenes are those of the study behind its rules: configurations differ by a factor, a change
- * by its size and by a spread between configurations; a run scatters within its server session, a
+ * The scenes are those of the study for its rules: configurations differ by a factor, a change by
+ * its size and by a spread between configurations; a run scatters within its server session, a
  * session from one start of the server to the next. Each row is a share of seeded trials, so it is
  * the same on every machine. Exit status 1: a row is beyond its limit (not with --quick, whose
  * trials are too few).
@@ -380,7 +380,10 @@ static void measure_differ(struct context *x)
 	}
 }
 
-/* The number of sessions that one run a side is told would do, with the scatter it supposes. */
+/*
+ * The number of sessions that is reported as sufficient with one run a side, with the scatter that
+ * is assumed.
+ */
 static void measure_needed(struct context *x)
 {
 	struct scene s = { .about = "needed", .servers = 1, .loads = 1, .sessions = 1, .runs = 1,

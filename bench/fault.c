@@ -150,7 +150,7 @@ static const struct scene scenes[] = {
 	  .sim = ORACLE, .client = "--num-prompts 60" },
 };
 
-/* What is compared with the truth file, and the metric whose verdict it is held against. */
+/* What is compared with the truth file, and the metric with the corresponding verdict. */
 enum { OF_TTFT, OF_TPOT, OF_ITL, OF_OUTPUT, OF_SLOTS, ERRORS };
 static const struct { const char *name, *key; } errors[ERRORS] = {
 	{ "TTFT", "ttft" }, { "TPOT", "tpot" }, { "ITL", "itl" }, { "output", "output_throughput" },

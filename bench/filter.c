@@ -266,7 +266,7 @@ static int snapshot(struct scene *s, struct err *e)
 	return rc;
 }
 
-/* ---- databases of rows beside it ---- */
+/* ---- databases of rows, for comparison ---- */
 
 static int ask_rows(struct scene *s, const char *what, const char *url, struct err *e)
 {

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory.c - what one open stream costs the client, besides its record and its
- * body.
+ * memory.c - the client's memory for one open stream, without its record and its body.
  *
- * How the shares are told apart: the bodies are serialised and every page of the
- * record (rows, gaps, skews, marks, text) is touched before the first resident
- * size is read. Then N streams are opened and held while each brings a token
- * every second; the growth of the resident size, measured when all have brought
- * one, is what the client holds for being connected: flights, connections, what
- * parsers keep between reads, the loop. The kernel's own memory for a socket is
- * not part of any process.
+ * How the shares are separated: the bodies are serialized and every page of the record (rows, gaps,
+ * skews, marks, text) is touched before the first resident size is read. Then N streams are opened
+ * and held while each brings a token every second; the growth of the resident size, measured when
+ * all have brought one, is what the client holds for being connected: flights, connections, what
+ * parsers keep between reads, the loop. The kernel's own memory for a socket is not part of any
+ * process.
  */
 #include <malloc.h>
 #include <math.h>

@@ -409,7 +409,7 @@ static int run_alone(struct bench *b, struct err *e)
 	return rc;
 }
 
-/* The library that stands in for the driver lies in ../tests of the folder of this program. */
+/* The library that replaces the driver is in ../tests of this program's folder. */
 static void use_fake_gpus(void)
 {
 	char path[4096] = "";

@@ -106,7 +106,7 @@ static void measure(struct bench *b, const struct scene *s, unsigned trials)
 
 #define NIGHTS 365
 #define NIGHTS_WINDOW 90
-#define YEARS 200            /* series without a change; alarms are told for 50 of them */
+#define YEARS 200            /* series without a change; alarms are reported per 50 of them */
 #define YEARS_QUICK 50
 #define STEPS 400
 #define STEPS_QUICK 100

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# What a tool can judge without running the program.
+# Checks of the source tree that do not run the program.
 #
 #   tidy     layers, lengths, banned calls, dead files: one line per finding (tools/tidy.sh)
 #   headers  every header compiles by itself
 #   lint     cppcheck over every source file, remembering those that did not change
 #   analyse  clang-tidy over every source file that changed (.clang-tidy): minutes, so not in `check`
-#   unused   no global function that nobody outside its own file calls
+#   unused   no global function without a caller outside its own file
 
 .PHONY: headers lint unused
 HEADERS := $(wildcard src/*/*.h src/*/*/*.h)

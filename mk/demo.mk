@@ -4,7 +4,7 @@ demo: $(O)/profllm
 	$(Q)O=$(O) WEB=$(WEB) PROFLLM=$(abspath $(O)/profllm) tools/demo.sh
 	$(Q)O=$(O) PROFLLM=$(O)/profllm tools/demo-store.sh
 
-# A sweep, its plots, a search and a comparison, likewise on the simulator.
+# A sweep, its plots, a search and a comparison, on the simulator.
 demo-sweep: $(O)/profllm
 	$(Q)O=$(O) PROFLLM=$(abspath $(O)/profllm) tools/demo-sweep.sh
 

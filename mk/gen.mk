@@ -3,7 +3,7 @@
 # experiments while building; the pages of docs/reference and the types of web/, which are
 # committed.
 #
-#   reference  writes those anew; tidy refuses one that is not what the schema gives
+#   reference  writes the committed ones again; tidy refuses one that differs from the schema
 
 .PHONY: reference reference-check
 GENERATOR := tools/gen.pl $(wildcard tools/Gen/*.pm)

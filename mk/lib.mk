@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# libprofllm: `profllm run` as a function (src/lib/profllm.h), from the objects that the program has.
-# A linker script leaves the names of that header visible and no other.
+# libprofllm: `profllm run` as a function (src/lib/profllm.h), from the program's objects. A linker
+# script exports the names in that header and no others.
 #
-#   lib  build/libprofllm.so.1, which install puts beside the header and profllm.pc
+#   lib  build/libprofllm.so.1, which install puts next to the header and profllm.pc
 LIB_API := $(shell sed -n 's/^\#define PROFLLM_API //p' src/lib/profllm.h)
 LIB := $(O)/libprofllm.so.$(LIB_API)
 LIB_DIR := $(DESTDIR)$(PREFIX)/lib

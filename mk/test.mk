@@ -10,7 +10,7 @@ SUITE_FILES = $(if $(filter unit,$(WHAT)),$(UNIT:%=$(O)/unit/%)) \
 	$(if $(filter load,$(WHAT)),$(sort $(wildcard tests/load/*.t))) \
 	$(if $(filter web,$(WHAT)),$(sort $(wildcard tests/web/*.t)))
 
-# What stands in for NVIDIA's library, as it is now and as it was long ago.
+# Replacements of NVIDIA's library, in its current and an old version.
 FAKE_NVML := $(O)/tests/libfake-nvml.so $(O)/tests/libfake-nvml-old.so
 $(O)/tests/libfake-nvml-old.so: FAKE_NVML_FLAGS := -DFAKE_NVML_OLD
 $(FAKE_NVML): tests/fake/nvml.c
@@ -20,7 +20,7 @@ $(FAKE_NVML): tests/fake/nvml.c
 		-shared -o $@ $<
 $(UNIT:%=$(O)/unit/%) $(O)/bench/telemetry suite: | $(FAKE_NVML)
 
-# What stands in for the library of NVIDIA's DCGM.
+# A replacement of NVIDIA's DCGM library.
 FAKE_DCGM := $(O)/tests/libfake-dcgm.so
 $(FAKE_DCGM): tests/fake/dcgm.c
 	@mkdir -p $(@D)
@@ -28,7 +28,7 @@ $(FAKE_DCGM): tests/fake/dcgm.c
 	$(Q)$(CC) $(BASE_CFLAGS) -Wall -Wextra -Werror -fvisibility=default -shared -o $@ $<
 $(UNIT:%=$(O)/unit/%) suite: | $(FAKE_DCGM)
 
-# What stands in for a clock that is set and for slow name servers.
+# A replacement for setting the clock and for slow name servers.
 FAKE_WORLD := $(O)/tests/libfake-world.so
 $(FAKE_WORLD): tests/fake/world.c
 	@mkdir -p $(@D)

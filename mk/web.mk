@@ -14,7 +14,7 @@ web: web/dist/.made-of
 web/dist/.made-of: $(WEB_SRC) tools/web.sh
 	$(Q)tools/web.sh
 
-# Written anew when WEB is another than last time.
+# Rewritten when WEB has changed since the last time.
 $(O)/gen/web.mode: FORCE
 	@mkdir -p $(@D)
 	@echo $(WEB) | cmp -s - $@ || echo $(WEB) >$@

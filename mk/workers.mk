@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Programs that drive an engine for `bench throughput`, `latency`, `startup` and `mm-processor`:
-# they stand in "workers" beside the program, or in libexec/profllm/workers once installed.
+# they are in "workers" next to the program, or in libexec/profllm/workers once installed.
 WORKER_SCRIPTS := $(patsubst workers/%,$(O)/workers/%,$(wildcard workers/*.py))
 WORKER_PROGRAMS := $(O)/workers/llama_worker
 WORKER_OBJ := $(patsubst workers/%.c,$(O)/obj/workers/%.o,$(wildcard workers/*.c))

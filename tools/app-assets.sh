@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # app-assets.sh OUT [SYMBOL FOLDER PATTERN]...: files of folders as one assembler file OUT.
 #
-# Every file below FOLDER whose name matches PATTERN is packed beside OUT (gzip, no name, no time)
-# and taken in by .incbin. Each table is an array SYMBOL of struct web_asset (src/web/web_internal.h),
-# ordered by name; FOLDER "" gives one that holds only its end.
+# Every file below FOLDER whose name matches PATTERN is packed next to OUT (gzip, no name, no time)
+# and included by .incbin. Each table is an array SYMBOL of struct web_asset
+# (src/web/web_internal.h), ordered by name; FOLDER "" gives one that holds only its end.
 set -eu
 out=$1
 shift

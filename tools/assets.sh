@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # assets.sh OUT FOLDER [PAGE...]: the pages of FOLDER as one assembler file OUT.
 #
-# Each page is packed beside OUT (gzip, no name, no time) and taken in by .incbin. The table is
-# the array html_assets of src/out/page/html.h; without pages it holds only its end.
+# Each page is packed next to OUT (gzip, no name, no time) and included by .incbin. The table is the
+# array html_assets of src/out/page/html.h; without pages it holds only its end.
 set -eu
 out=$1 folder=$2
 shift 2

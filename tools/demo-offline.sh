@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# demo-offline.sh: the four offline modes on the simulated engine, and its own account beside them.
+# demo-offline.sh: the four offline modes on the simulated engine, with its own account.
 #
 # The engine is the simulator's model of an 8B model on one GPU, in a worker program of its own; a
-# real one takes its place with another --backend. Everything it makes lies in $O/demo-offline.
+# real one replaces it with another --backend. All output is in $O/demo-offline.
 set -eu
 : "${O:=build}" "${PROFLLM:=$O/profllm}"
 dir=$O/demo-offline

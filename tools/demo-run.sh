@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # demo-run.sh: whole experiments from one file each, on the simulator.
 #
-# A first experiment and its document; then a suite of four, two values of each of two settings, and what
-# they change. Everything it makes lies in $O/demo-run. No GPU is needed; with one, leave out `command: sim`.
+# A first experiment and its document; then a suite of four, two values of each of two settings, and
+# what they change. All output is in $O/demo-run. No GPU is needed; with one, leave out `command:
+# sim`.
 set -eu
 : "${O:=build}" "${PROFLLM:=$O/profllm}"
 dir=$O/demo-run

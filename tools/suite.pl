@@ -23,7 +23,7 @@ use TAP::Parser::Aggregator;
 
 $| = 1;
 $ENV{HF_HUB_OFFLINE} = 1; # no test asks the world
-$ENV{PROFLLM_CACHE_DIR} = ''; # or leaves something behind
+$ENV{PROFLLM_CACHE_DIR} = ''; # or leaves files
 die "usage: suite.pl TEST...\n" unless @ARGV;
 my $limit = $ENV{TEST_SECONDS} || 300;
 my %class = (first => [], shared => [], alone => []);

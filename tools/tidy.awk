@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # awk -f tools/tidy.awk FILE...: rules on single lines and single files of C.
 #
-# Prints `file:line: what` for lines over 100 columns, trailing blanks, functions over 70
-# lines, files over 1000, calls that do not belong where they stand, words that mark
-# unfinished work, and third-party headers outside the one file that may include them.
-# Comments and strings are removed before calls are looked for.
+# Prints `file:line: what` for lines over 100 columns, trailing blanks, functions over 70 lines,
+# files over 1000, calls outside the files that may make them, words that mark unfinished work, and
+# third-party headers outside the one file that may include them. Comments and strings are removed
+# before calls are looked for.
 #
-# Two kinds of line are let be. One with a string in it may reach 120 columns, because text
-# that somebody will search for is not broken; golden data may be as wide as it likes. Rows
-# of a `static const` table inside a function are data and no part of its length.
+# Two exceptions: a line with a string in it may reach 120 columns, so that texts to be searched for
+# are not broken; golden data may have any width. Rows of a `static const` table inside a function
+# are data and not part of its length.
 
 BEGIN {
 	LINE_MAX = 100; STRING_LINE_MAX = 120; FUNCTION_MAX = 70; FILE_MAX = 1000
@@ -87,7 +87,7 @@ END {
 			printf "%s:1: %s is included by more than one file:%s\n", u[2], name, users[name]
 }
 
-# A function is what stands between braces in column 0.
+# A function is the text between braces in column 0.
 function lengths() {
 	if (/^{/) { opened = FNR; rows = 0; table = 0 }
 	if (opened && /^\tstatic const .*= {$/) table = FNR
@@ -126,7 +126,7 @@ function words(   i, low) {
 		report(FNR, "the wording of unfinished work")
 }
 
-# The line without comments and without what stands in strings.
+# The line without comments and without the content of strings.
 function bare(text,   at) {
 	if (in_comment) {
 		at = index(text, "*/")

@@ -24,7 +24,7 @@ lint_c() {
 	awk -f tools/tidy.awk "${c[@]}"
 }
 
-# A header that only its own .c includes is a .c; one that nobody includes is dead.
+# A header that only its own .c includes should be a .c; one that no file includes is dead.
 dead_files() {
 	local f base
 	for f in "${layered[@]}"; do
@@ -77,7 +77,7 @@ text_files() {
 	[ "$(wc -l <Makefile)" -lt 200 ] || echo "Makefile:200: the limit is 200 lines; use mk/"
 }
 
-# Paths and hosts of the machine somebody happened to sit at.
+# Paths and hosts of a developer's machine.
 personal() {
 	grep -nIE '/home/[a-z]|/[r]oot/|/[w]ork/(main|shared)|/[U]sers/[A-Za-z]' "${files[@]}" |
 		sed -E 's/^([^:]*:[0-9]*):.*/\1: a path of one machine/'

@@ -17,12 +17,12 @@ export default {
 	logLevel: 'warn',
 	cacheDir: join(root, 'node_modules/.vite/app'),
 	plugins: [react()],
-	// The sources lie outside the page's folder; the development server asks for them by this path,
-	// which no checkout has.
+	// The sources are outside the page's folder; the development server serves them at this
+	// path, which no checkout has.
 	resolve: { alias: [{ find: /^\/profllm-src\//, replacement: `${join(root, 'src')}/` }] },
 	server: {
 		fs: { allow: [root] },
-		// `profllm dashboard` on its usual address answers the API.
+		// The API of a `profllm dashboard` at its usual address.
 		proxy: { '/api': process.env.PROFLLM_DASHBOARD ?? 'http://127.0.0.1:8080' },
 	},
 	build: {

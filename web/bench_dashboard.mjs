@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_dashboard.mjs [RUNS [FILE]]: what a person waits for at a dashboard of RUNS made-up runs
+// bench_dashboard.mjs [RUNS [FILE]]: how long a user waits at a dashboard of RUNS generated runs
 // (1,000,000), in headless Chromium over HTTP: from a click on a value of a facet to the painted
 // table, from a click to a drawn chart of 5,000 points, from an address to the first page with
 // data, and how much memory the tab and the dashboard hold. A million runs take about five minutes
@@ -166,7 +166,7 @@ function held(pid) {
 	}
 }
 
-/** The most that a renderer holds without garbage, and what the dashboard does. */
+/** The renderer's largest memory after garbage collection, and the dashboard's. */
 async function memory(browser, page, child) {
 	const cdp = await browser.newBrowserCDPSession();
 	await (await page.context().newCDPSession(page)).send('HeapProfiler.collectGarbage');

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_writers.mjs [RUNS [SECONDS [COPIES]]]: one PostgreSQL database under four `profllm ingest` at once,
-// while one dashboard answers filters, and then two. Writes RUNS made-up runs (1,000,000), or as
-// many as fit into SECONDS (no limit, or 0); every tenth file is handed to two writers at the same time.
-// One of the dashboards is killed with SIGKILL under way and started again. COPIES: so many runs are
-// there before, of which 10,000 were taken in and the rest are copies made by SQL (0).
+// bench_writers.mjs [RUNS [SECONDS [COPIES]]]: one PostgreSQL database with four `profllm ingest`
+// at once, while one dashboard answers filters, and then two. Writes RUNS generated runs
+// (1,000,000), or as many as fit into SECONDS (no limit, or 0); every tenth file is handed to two
+// writers at the same time. One of the dashboards is killed with SIGKILL meanwhile and started
+// again. COPIES: the number of runs that exist before, of which 10,000 were ingested and the rest
+// are copies made by SQL (0).
 //
 //   make && PROFLLM=$PWD/build/profllm tests/with_postgres.sh node web/bench_writers.mjs 100000
 //
 // Prints how fast runs came in, how long filters took with one dashboard and with two, whether both
 // dashboards, the writers and the database count the same, and how soon a change made through one
-// dashboard is in the other. Exit status 1: a count differs, or a target is missed. That server does
-// not wait for the disk, so the rate is what the programs cost.
+// dashboard is in the other. Exit status 1: a count differs, or a target is missed. That server
+// does not wait for the disk, so the rate is what the programs cost.
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -71,7 +72,7 @@ function ingest(store, files) {
 
 const random = numbers(7);
 
-/** A filter that nobody asked before, as the Runs page asks it: milliseconds. */
+/** A filter that was never asked before, in the form of the Runs page: milliseconds. */
 async function filter(url) {
 	const from = performance.now();
 	await ask(url, '/api/filters/apply', { facets: 'auto', limit: 25, statistics: ['output_throughput'],
@@ -105,7 +106,7 @@ async function until(what, is) {
 
 const sql = (store, text) => execFileSync('psql', ['-XqAtc', text, store]).toString().trim();
 
-/** Runs that are there before anybody writes: some taken in, and copies of them with other names. */
+/** Runs that exist before the writers start: some ingested, and copies of them with other names. */
 async function prepare(store) {
 	const from = performance.now(), count = () => Number(sql(store, 'SELECT count(*) FROM documents'));
 	for (let k = 0; count() < BASE; k++) {
@@ -149,7 +150,7 @@ function writers(store) {
 			const files = [];
 			while (files.length < 4 && !isEnd())
 				files.push(part(state.next++));
-			// Two at once want to be the first with it.
+			// Two writers at once try to be the first to store it.
 			const both = state.next % TWICE < 4 ? files.slice(0, 1) : [];
 			const got = await Promise.all([ingest(store, files),
 				...both.map((f) => ingest(store, [f]))]);

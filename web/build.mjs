@@ -14,7 +14,7 @@ import { build } from 'vite';
 import app from './app.config.mjs';
 
 const root = dirname(fileURLToPath(import.meta.url));
-// Built aside and put in place whole, so that nobody packs half of it.
+// Built in another folder and renamed as a whole, so that an incomplete build is never packed.
 const dist = join(root, 'dist');
 const fresh = join(root, 'node_modules/.dist-new'), old = join(root, 'node_modules/.dist-old');
 const hash = (text) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;

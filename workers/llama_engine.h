@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * llama_engine.h - batches of requests on llama.cpp: who is in a step, and what became of whom.
+ * llama_engine.h - batches of requests on llama.cpp: which requests are in a step, and their
+ * results.
  *
- * A context holds as many sequences as it was made for; as soon as one is done the next request
- * has its place. A step is one llama_decode(): one token of each sequence that generates, then
- * as much of waiting prompts as the batch has room for. Sampling is the library's own.
+ * A context holds as many sequences as it was made for; as soon as one is done the next request has
+ * its place. A step is one llama_decode(): one token of each sequence that generates, then as much
+ * of waiting prompts as the batch has room for. Sampling is the library's own.
  */
 #pragma once
 #include "core/base/err.h"

@@ -45,7 +45,7 @@ static int functions_find(struct llama_library *l, struct err *e)
 	return 0;
 }
 
-/* A batch as it was made says where its members are. */
+/* Checks the layout of a batch by the one that the library made. */
 static int batch_check(const struct llama_library *l, struct err *e)
 {
 	struct llama_batch b = l->batch_init(2, 0, 1);
@@ -59,7 +59,7 @@ static int batch_check(const struct llama_library *l, struct err *e)
 	return 0;
 }
 
-/* Backends may be libraries of their own beside it. */
+/* Backends may be libraries of their own next to it. */
 static void backends_load(const struct llama_library *l)
 {
 	char folder[sizeof(l->path)];

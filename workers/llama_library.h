@@ -101,6 +101,6 @@ struct llama_library {
 int llama_library_open(struct llama_library *l, struct err *e);
 /* What the engine computes on, or "". */
 const char *llama_library_device(const struct llama_library *l);
-/* The context's parameters with these; -1 with e: they do not stand where they should. */
+/* The context's parameters with these values; -1 with e: they are not at the expected offsets. */
 int llama_library_context(const struct llama_library *l, uint32_t context, uint32_t batch,
 			  uint32_t sequences, struct llama_parameters *out, struct err *e);

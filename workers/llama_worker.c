@@ -61,7 +61,7 @@ static int frame_send(struct talk *t, size_t begin)
 	return 0;
 }
 
-/* 1: a question; 0: nobody asks any more. */
+/* 1: a question; 0: the connection was closed. */
 static int frame_receive(struct talk *t, struct str *frame)
 {
 	struct err e;
@@ -148,7 +148,10 @@ static struct str text_in(struct arena *a, struct str raw)
 	return out;
 }
 
-/* "--max_num_seqs=4" and "--max-num-seqs" "4" are the same; value is empty when it stands alone. */
+/*
+ * Whether arg is the option: "--max_num_seqs=4" equals "--max-num-seqs" "4"; value is empty for the
+ * latter.
+ */
 static bool arg_is(struct str arg, const char *name, struct str *value)
 {
 	struct str rest = arg, head = str_cut(&rest, '=');
@@ -175,7 +178,7 @@ static int number_arg(struct talk *t, const char *name, struct str value, uint32
 	return 0;
 }
 
-/* Arguments that mean nothing here are others' business. A value follows its name or is in it. */
+/* Ignores arguments that have no meaning here. A value follows its name or is in it. */
 static int args_read(struct talk *t, struct json_slice frame, struct llama_load *how, struct err *e)
 {
 	uint32_t threads = 0;
@@ -409,7 +412,7 @@ static int answer_make(struct talk *t, struct str type, struct json_slice frame,
 	return err_set(e, ERR_RUN, "the llama worker cannot do %.*s", (int)type.n, type.p);
 }
 
-/* 1: goes on; 0: it was the last question; -1: the talk is over. */
+/* 1: continue; 0: it was the last question; -1: the connection is over. */
 static int question_answer(struct talk *t, struct str text)
 {
 	struct json_scan scan = { .text = text };

@@ -36,7 +36,7 @@ struct bench {
 	bool is_strict;       /* --strict: a missed target is exit status 1 */
 	bool is_long;         /* --long: what takes minutes too */
 	bool has_hog;         /* --hog: a busy loop shares the client's core; implies --shared */
-	bool is_realtime;     /* running with real-time priority, hence undisturbed by other jobs */
+	bool is_realtime;     /* running with real-time priority, so undisturbed by other jobs */
 	unsigned repeats;
 	struct figure figure[BENCH_FIGURES_MAX];
 	unsigned n;

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kit.h - what the programs of bench/ share: options and figures, child
- * processes, a fast server of canned answers, and the client as a function call.
- * What the client measured is held against the simulator's truth file by
- * client/metrics/oracle.h.
+ * kit.h - what the programs of bench/ share: options and figures, child processes, a fast server of
+ * canned answers, and the client as a function call. client/metrics/oracle.h compares the client's
+ * measurements with the simulator's truth file.
  *
- * A bench program measures everything it compares in one run, several times,
- * and gives medians: this machine's next minute is never this minute. It exits
- * with 0 when it measured, whatever came out (with --strict: and met its targets),
- * and with 1 and a sentence when it could not.
+ * A bench program measures everything it compares in one run, several times, and gives medians, as
+ * the machine's speed changes from minute to minute. Exit status: 0 when it measured, with any
+ * result (with --strict: and met its targets), 1 with a sentence when it could not.
  *
- * Servers run in a child process on the first core this process may use, the
- * client on the last one. With a single core both share it; the output says so.
- * Where it is allowed (root), both run with real-time priority, so that other
- * jobs of the machine do not end up in the figures; --shared turns that off.
+ * Servers run in a child process on the first core this process may use, the client on the last
+ * one. With a single core both share it; the output says so. Where it is allowed (root), both run
+ * with real-time priority, so that other jobs of the machine do not end up in the figures; --shared
+ * turns that off.
  */
 #pragma once
 #include <stdbool.h>

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// bench.mjs - our tokenizer's speed beside the reference library's, in one run.
+// bench.mjs - compares our tokenizer's speed with the reference library's, in one run.
 //
 //   node bench.mjs DRIVER CORPUS_DIRECTORY REPEATS NAME=TOKENIZER_JSON...
 //
-// This process runs the reference, the driver runs ours; both on one core, in
-// turns, over the same documents. Each measures its own processor time around
-// the calls alone. The reference's figure is the better of one call per document
-// and one batch of one thread. Medians over the repeats.
+// This process runs the reference, the driver runs ours; both on one core, in turns, over the same
+// documents. Each measures its own processor time around the calls alone. The reference's figure is
+// the better of one call per document and one batch of one thread. Medians over the repeats.
 import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';

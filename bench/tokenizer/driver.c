@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * driver.c - our tokenizer for bench.mjs: does as a line on stdin says, answers
- * with a line on stdout. Times are this process's own processor time in ns, so
- * neither the pipe nor other jobs of the machine are in them.
+ * driver.c - our tokenizer for bench.mjs: executes the command in each line of stdin and answers
+ * with a line on stdout. Times are this process's own processor time in ns, so neither the pipe nor
+ * other jobs of the machine are in them.
  *
  *   driver TOKENIZER                 commands:
  *     texts FILE                     reads documents, each followed by a NUL
  *                                    -> documents bytes
- *     fresh                          loads the tokenizer anew: nothing is warm -> ok
+ *     fresh                          loads the tokenizer again: nothing is warm -> ok
  *     encode                         -> ids, hash of all ids, time of each of 6 passes
  *     decode                         document by document -> bytes, time of each pass
  *     word KIND BYTES                a, random, spaces or cjk -> the quickest of three

@@ -1,21 +1,23 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# gate.sh SUITE BASELINE RESULT: measure, compare with what is known to be good, send the documents.
+# gate.sh SUITE BASELINE RESULT: measures, compares with a known good result, sends the documents.
 #
-# What the pipelines beside this file run. Exit status: 0 as good as the baseline; 3 slower with evidence,
-# more failed requests, or not judgeable (no baseline, another workload, too few runs: the log gives the
-# reason); 1 it could not be measured. Words after the three are given to `profllm run` (--set ...).
-# Everything is measured anew at each call: --resume would keep the runs that an earlier build left in this
-# folder, and judge those. Give it as a word only to go on with an interrupted run of the same build.
+# Run by the pipelines in this folder. Exit status: 0 as good as the baseline; 3 slower with
+# evidence, more failed requests, or not judgeable (no baseline, another workload, too few runs: the
+# log gives the reason); 1 it could not be measured. Words after the three are given to `profllm
+# run` (--set ...). Each call measures everything again: --resume would keep the runs that an
+# earlier build left in this folder, and judge those. Pass --resume only to continue an interrupted
+# run of the same build.
 #
-# BASELINE is the result of one release that a person chose. Do not replace it after each green build:
-# a build that is 3 % slower passes a limit of 5 %, and so does the next one, and ten of them together are
-# 26 % slower without one failure. Replace it when a change of speed is accepted, and say so in the commit.
+# BASELINE is the result of one release that a person chose. Do not replace it after each green
+# build: a build that is 3 % slower passes a limit of 5 %, and so does the next one, and ten of them
+# together are 26 % slower without one failure. Replace it when a change of speed is accepted, and
+# say so in the commit.
 #
 # PROFLLM_UPLOAD_URL and PROFLLM_TOKEN_FILE name a dashboard; without the first nothing is sent. The
-# documents are sent whatever the gate says, so that a regression can be seen. RESULT with .xml and .md in
-# place of .json are the outcome for CI as JUnit XML and as Markdown; the latter is also added to
-# GitHub's summary of the step.
+# documents are sent whatever the gate says, so that a regression can be seen. RESULT with .xml and
+# .md in place of .json are the outcome for CI as JUnit XML and as Markdown; the latter is also
+# added to GitHub's summary of the step.
 set -u
 if [ $# -lt 3 ]; then
 	echo "usage: gate.sh SUITE BASELINE RESULT [words for profllm run]" >&2

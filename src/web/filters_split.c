@@ -129,7 +129,7 @@ static int by_rank(const void *a, const void *b)
 	return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* Columns are by rank: the first one of equal ones is the one that stays. */
+/* Columns are by rank: the first of equal ones is kept. */
 static void find_same(struct columns_split *s)
 {
 	struct map first = { 0 };
@@ -216,7 +216,7 @@ static int by_use(const void *a, const void *b)
 /* Rows by their values in the columns that are chosen, but for the load. */
 struct groups { uint32_t *of; size_t n; };
 
-/* Whether the groups leave only one value in each; with groups of one row that says nothing. */
+/* Whether each group has only one value; with groups of one row that means nothing. */
 static bool follows(const struct columns_split *s, const struct groups *g,
 		    const struct column_split *c, struct arena *a)
 {
@@ -252,7 +252,7 @@ static void refine(const struct columns_split *s, struct groups *g, const struct
 	map_release(&seen);
 }
 
-/* Those that add something, best first, at most USUAL_DIFFERING_MAX. */
+/* Columns that add something, best first, at most USUAL_DIFFERING_MAX. */
 static size_t choose(const struct columns_split *s, const struct column_split **some, size_t n,
 		     struct arena *a)
 {
@@ -269,7 +269,7 @@ static size_t choose(const struct columns_split *s, const struct column_split **
 	return kept;
 }
 
-/* The load without its kind, and the kind without the load: the options say both. */
+/* The load without its kind, and the kind without the load: the options contain both. */
 static bool is_load_alone(const struct column_split *c)
 {
 	return str_is(c->name, "load") || str_is(c->name, "load_kind");
@@ -321,8 +321,8 @@ static int shares(const struct index_view *v, const struct query *q, const struc
 }
 
 /*
- * Metrics that at least a tenth of the runs have: of throughput the one for each GPU where that is
- * known, of runs without a server the time of a batch, and failed requests where there are any.
+ * Metrics that at least a tenth of the runs have: throughput per GPU if that is known, for runs
+ * without a server the time of a batch, and failed requests if there are any.
  */
 static int metrics(const struct index_view *v, const struct query *q, struct arena *a,
 		   struct str *out, size_t *n, struct err *e)
@@ -379,7 +379,7 @@ int filters_usual_columns(const struct index_view *v, const struct columns_split
 
 /* ---- what all runs have in common ---- */
 
-/* What an engine does anyway; of the sizes only TP says something when it is 1. */
+/* An engine's defaults; of the sizes only TP is informative when it is 1. */
 static bool is_default(const struct column_split *c)
 {
 	struct value v = c->common;
@@ -389,7 +389,7 @@ static bool is_default(const struct column_split *c)
 	return value_is_text(v, "auto") || (v.kind == VALUE_BOOL && !v.is_true);
 }
 
-/* The workload first, then the engine, and of hardware the GPU alone. */
+/* The workload first, then the engine, and of hardware only the GPU. */
 static bool is_fact(const struct columns_split *s, const struct column_split *c, bool has_workload)
 {
 	if (!c->is_constant || is_default(c) ||
@@ -406,14 +406,14 @@ static bool is_fact(const struct columns_split *s, const struct column_split *c,
 			(str_is(c->name, "benchmark.max_concurrency") ||
 			 str_is(c->name, "benchmark.request_rate") ||
 			 str_is(c->name, "benchmark.batch_size"));
-	/* GPUs are said by the sizes that make them. */
+	/* GPUs follow from the parallel sizes. */
 	return c->role != ROLE_ARGUMENT && !(str_is(c->name, "gpus_used") &&
 		columns_split_find(s, STR("server.tensor_parallel_size")));
 }
 
 /*
- * Whether one of the facts in the line says the same in other words, as "vLLM" and "vLLM 0.13" do;
- * the longer text of the two is kept.
+ * Whether a fact in the line already contains this one, as "vLLM 0.13" contains "vLLM"; the longer
+ * text of the two is kept.
  */
 static bool is_said(const struct column_split **fact, size_t n, const struct column_split *c)
 {
@@ -441,7 +441,7 @@ static bool is_constant(const struct columns_split *s, const char *name)
 	return c && c->is_constant;
 }
 
-/* Whether it is so in all rows, where only some were looked at. */
+/* Checks all rows, if only a sample was examined. */
 static int confirm(const struct index_view *v, const struct query *q, bool is_sample,
 		   struct arena *a, const struct column_split **c, size_t *n, struct err *e)
 {

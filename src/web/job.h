@@ -31,11 +31,11 @@ bool job_is_over(const struct job *job);
 #define LAUNCH_LOG "log.txt"
 
 int launch_open(struct web *w, struct err *e);
-/* Ends what runs; jobs that wait go on waiting for the next start. */
+/* Ends running jobs; waiting ones wait for the next start. */
 void launch_stop(struct web *w);
 void launch_close(struct web *w);
 /*
- * A new job with its folder and configuration, on disk, which waits from then on; its name is the
+ * Makes a new job with its folder and configuration, on disk, which then waits; its name is the
  * configuration's or "".
  */
 int launch_add(struct launch *l, struct str config, struct str name, char id[static 17],
@@ -44,9 +44,9 @@ int launch_cancel(struct web *w, const struct job *job, struct err *e);
 /* Folder of a job of any state; NULL: it is not below our folder. Caller frees. */
 char *launch_folder(const struct web *w, const struct job *job);
 /*
- * `profllm run` with these words and input, to its end: its exit status, or -1 with e and the
- * answer's status. It is ended when it takes too long or the client goes away. launch_ask_once:
- * one at a time for each user, LAUNCH_CHECKS_MAX for all of them, else 429.
+ * Runs `profllm run` with these words and input: its exit status, or -1 with e and the answer's
+ * status. It is ended when it takes too long or the client goes away. launch_ask_once: one at a
+ * time for each user, LAUNCH_CHECKS_MAX for all of them, else 429.
  */
 int launch_ask(const struct web_request *r, struct web_answer *a, char *const *more,
 	       struct str input, struct buf *out, struct buf *errors, struct err *e);

@@ -369,7 +369,7 @@ static void take_sample(struct live_run *x, const struct live_sample *s)
 	add_point(x, &s->p);
 }
 
-/* All of them are looked at before one is kept. */
+/* All samples are checked before one is kept. */
 static int live_samples(const struct web_request *r, struct web_answer *a, struct err *e)
 {
 	const struct json_value *list = json_get(r->body, "samples");
@@ -462,7 +462,7 @@ static int end_run(const struct web_request *r, struct web_answer *a, struct str
 	return x ? 0 : -1;
 }
 
-/* The run may have made room for another one since. */
+/* The run may have been dropped for another one since. */
 static void note_result(const struct web_request *r, int64_t run, const char *failure)
 {
 	struct live *l = r->web->live;
@@ -477,7 +477,7 @@ static void note_result(const struct web_request *r, int64_t run, const char *fa
 	pthread_mutex_unlock(&l->lock);
 }
 
-/* The run has ended, whatever becomes of its result. */
+/* The run has ended, even if its result is not stored. */
 static int live_end(const struct web_request *r, struct web_answer *a, struct err *e)
 {
 	struct buf failure = { 0 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * prices.c - what an hour of each kind of GPU costs and how much power its board draws: the
- * settings that cost and energy are computed with where a request names none.
+ * prices.c - the price per hour of each kind of GPU and the power of its board: defaults for cost
+ * and energy where a request has none.
  *
- * A GPU is a value of the column gpu_model. Prices are what people enter, never a guess. A board's
- * power is the vendor's figure, for which its document is named, until people enter another one.
+ * A GPU is a value of the column gpu_model. Prices are entered by users, never guessed. A board's
+ * power is the vendor's figure, with its document, unless users enter another one.
  */
 #include <assert.h>
 #include <math.h>
@@ -113,7 +113,7 @@ static const struct price *price_find(const struct price *p, size_t n, struct st
 	return NULL;
 }
 
-/* Of the GPUs that the runs have, then of others that have a price. */
+/* Prices of GPUs in the runs, then of others with a price. */
 static int prices_read(const struct web_request *r, const struct index_view *view,
 		       struct price **out, size_t *n, struct err *e)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * route.h - what the server hands to a route, and what a route hands back.
+ * route.h - the input and output of a route's handler.
  *
  * A route is a row: method, path, function. The server (server.c) has already checked token, size,
  * JSON and read-only mode, and afterwards adds data_version and query_ms, ETag, compression and
@@ -8,8 +8,8 @@
  * it may run in any of several threads at once.
  *
  * A handler returns 0, or -1 with an error: ERR_USAGE is answered with 400 (404 and others by
- * answer->status, when the handler set it), everything else with 500. The sentence goes to
- * the client, `pointer` with it where the handler set one.
+ * answer->status, when the handler set it), everything else with 500. The sentence goes to the
+ * client, with `pointer` if the handler set one.
  */
 #pragma once
 #include <stdatomic.h>
@@ -56,7 +56,7 @@ struct web_answer {
 	struct buf body;         /* or bytes of another type, after web_bytes */
 	struct str pointer;      /* of an error */
 	struct str file_name;    /* Content-Disposition: attachment; sanitised by the server */
-	/* Bytes by and by instead of body: returns how many, 0 at the end, -1 to break off. */
+	/* Bytes in pieces instead of body: returns how many, 0 at the end, -1 to abort. */
 	long (*pull)(void *self, char *out, size_t room);
 	void (*pull_end)(void *self);
 	void *self;

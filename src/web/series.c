@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * series.c - routes of what a run's page draws: quantities over time, and distributions.
+ * series.c - routes for the charts of a run's page: quantities over time, and distributions.
  *
  * A result of this program has both as "series" and "sketches" of its member "profllm"
- * (out/report/sketch.h). Of any other result as much is made as its arrays per request allow:
- * tokens and requests over time where it has start times, distributions of latencies. What cannot
- * be had is named in a sentence each.
+ * (out/report/sketch.h). For any other result they are computed as far as its arrays per request
+ * allow: tokens and requests over time if it has start times, distributions of latencies. A
+ * sentence names each one that is unavailable.
  */
 #include <math.h>
 #include <stdarg.h>
@@ -119,7 +119,7 @@ static size_t size_of(struct json_slice list)
 	return n;
 }
 
-/* Up to max numbers of a list, into room; what is no number is NAN. */
+/* Up to max numbers of a list, into room; other values are NAN. */
 static size_t numbers_of(struct json_slice list, double *room, size_t max)
 {
 	struct json_iter it = json_iter(list);
@@ -171,7 +171,7 @@ static void read_gaps(struct json_slice arrays, struct requests *q, struct arena
 	q->has_itl = q->itl_at[q->n] > 0;
 }
 
-/* A failed request has a text: why. */
+/* A failed request has a text: the reason. */
 static void read_failures(struct json_slice holder, const char *name, struct requests *q)
 {
 	struct json_slice list, v;
@@ -273,7 +273,7 @@ static void begin_track(struct json_writer *w, size_t which)
 	json_member_text(w, "unit", track[which].unit);
 }
 
-/* One that the document has: at the middles of the grid's bins where it has no times. */
+/* One from the document: at the middles of the grid's bins if it has no times. */
 static bool put_kept(struct json_writer *w, size_t which, const struct json_value *list,
 		     struct sketch_grid g)
 {
@@ -336,7 +336,7 @@ static double origin_of(const struct requests *q)
 	return isfinite(origin) ? origin : 0;
 }
 
-/* The load over time, of arrays. Which tracks there are goes to has. */
+/* The load over time, from arrays. Sets in `has` which tracks there are. */
 static void put_load(struct drawn_run *d, const struct requests *q, double origin_s,
 		     const struct sketch_grid *g, bool has[TRACKS])
 {
@@ -494,7 +494,7 @@ static const struct { const char *key, *metric, *label; } latency[LATENCIES] = {
 	{ "e2el_ms", "e2el", "E2EL" },
 };
 
-/* The worst reason that speaks against a metric; NULL: none. */
+/* The worst reason against a metric; NULL: none. */
 static const struct json_value *spoiled_by(const struct json_value *document, const char *metric)
 {
 	const struct json_value *list = run_reasons(document), *worst = NULL;
@@ -509,7 +509,7 @@ static const struct json_value *spoiled_by(const struct json_value *document, co
 			continue;
 		for (size_t k = 0; spoils && spoils->kind == JSON_ARRAY && k < spoils->count; k++)
 			is_about |= str_is(json_text(&spoils->item[k], STR("")), metric);
-		/* Older results do not say what a reason spoils: INVALID then means all. */
+		/* Older results do not list what a reason affects: INVALID then means all. */
 		if (!is_about && (spoils || level != RESULT_INVALID))
 			continue;
 		worst = &list->item[i];

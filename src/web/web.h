@@ -5,9 +5,9 @@
  *   polling threads (libmicrohttpd) ──► exchange ──► workers ──► routes ──► store, index, analysis
  *         heads, bodies, answers        exchange.h   work.c      route.h
  *
- * Polling threads never wait for a query: what asks the store or the index is done by workers while
- * its connection is suspended. Connections that do nothing are closed, the oldest first, when there
- * are too many, so that no one can keep others out by holding them open.
+ * Polling threads never wait for a query: workers ask the store or the index while the connection
+ * is suspended. When there are too many connections, idle ones are closed, the oldest first, so
+ * that no client can keep others out by holding them open.
  */
 #pragma once
 #include <stdatomic.h>
@@ -61,22 +61,23 @@ struct web_opts {
 
 struct web;
 
-/* Binds and checks, serves nothing yet. ERR_USAGE for what the options got wrong. */
+/* Binds and checks, serves nothing yet. ERR_USAGE for wrong options. */
 int web_open(const struct web_opts *o, struct web **out, struct err *e);
 /* "http://127.0.0.1:8080", or "unix:PATH". */
 const char *web_url(const struct web *w);
 /* 0: a Unix socket. */
 unsigned web_port(const struct web *w);
-/* The token that was made; NULL: there is a file of them, or none is needed. */
+/* The token that was made; NULL: there is a token file, or none is needed. */
 const char *web_token(const struct web *w);
-/* Threads of its own serve this store from here on; it outlives the server. */
+/* Starts threads that serve this store, which must outlive the server. */
 int web_start(struct web *w, struct store *store, struct err *e);
-/* Opens the log file again, as rotation wants it. */
+/* Opens the log file again, for log rotation. */
 void web_log_reopen(struct web *w);
 /*
- * Takes no more connections, finishes what is in flight, ends experiments that it started. False:
- * something was not over after WEB_STOP_SECONDS; the process has to end then, and nothing is freed.
+ * Takes no more connections, finishes requests in progress, ends experiments that it started.
+ * False: something was not over after WEB_STOP_SECONDS; the process has to end then, and nothing is
+ * freed.
  */
 bool web_stop(struct web *w);
-/* After web_stop gave true, or without web_start. */
+/* After web_stop returned true, or without web_start. */
 void web_free(struct web *w);

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# Cli.pm - what the command-line tests share: running the program in a scratch
-# directory, simulators and canned servers beside it, texts compared with patterns
-# and with golden files.
+# Cli.pm - what the command-line tests share: running the program in a scratch directory, with
+# simulators and canned servers, and comparing texts with patterns and with golden files.
 #
-# Every test file gets its own scratch directory, which is also the working
-# directory, and an environment without proxies, keys or a model cache. Whatever
-# was started is stopped at the end. A sanitizer's report on stderr fails the run
-# it came from. Only modules of Perl's core are used.
+# Every test file gets its own scratch directory, which is also the working directory, and an
+# environment without proxies, keys or a model cache. Everything that was started is stopped at the
+# end. A sanitizer's report on stderr fails the run it came from. Only modules of Perl's core are
+# used.
 package Cli;
 use strict;
 use warnings;
@@ -211,7 +210,7 @@ sub start_raw {
 
 	if (!$pid) {
 		setsid();
-		open STDOUT, '>', '/dev/null'; # nobody waits for the end of our output
+		open STDOUT, '>', '/dev/null'; # so that no process waits for the end of our output
 		open STDERR, '>', '/dev/null';
 		$SIG{CHLD} = 'IGNORE';
 		while (1) {
@@ -255,7 +254,7 @@ END {
 
 # ---- comparing ----
 
-# A pattern is a whole text in which * stands for anything.
+# A pattern is a whole text in which * matches anything.
 sub matches {
 	my ($text, $pattern) = @_;
 	my $re = join '.*', map { quotemeta } split /\*/, $pattern, -1;
@@ -355,7 +354,7 @@ sub json_of {
 # The values of a file that has one a line.
 sub lines_of { return map { json_of($_) } split /\n/, slurp($_[0]) // '' }
 
-# The keys of the outermost object as they stand.
+# The keys of the outermost object in their order.
 sub keys_of {
 	my ($text) = @_;
 	my ($depth, $is_key, @keys) = (0, 0);
@@ -369,11 +368,11 @@ sub keys_of {
 	return @keys;
 }
 
-# disturbed(signal => NAME, step => SECONDS, begin => CODE, forget => CODE): something resumable, begun
-# again and again by begin (what begin() gives) until it ends with 0. Sitting n gets the signal after
-# n steps, the last of 12 is let be. How often that cut one short, and the last of those (as run()
-# gives it). When the first ended before its time, because this machine was slower when the step was
-# measured, forget removes its files and the step is halved.
+# disturbed(signal => NAME, step => SECONDS, begin => CODE, forget => CODE): starts something
+# resumable with begin, again and again, until it ends with 0. Start n gets the signal after n
+# steps; the last of 12 is not disturbed. Returns how many were cut short, and the last one's result
+# (as run() gives it). When the first ended before its signal, because this machine was slower when
+# the step was measured, forget removes its files and the step is halved.
 sub disturbed {
 	my (%o) = @_;
 	my ($cuts, $step, $last) = (0, $o{step});

@@ -27,9 +27,9 @@ sub json_text { return $json->encode($_[0]) }
 # A connection a request: on a connection that is kept the body waits for the head to be acknowledged.
 sub client { return HTTP::Tiny->new(timeout => 60, keep_alive => 0, max_size => 1 << 30) }
 
-# start_dashboard(args...): on a free port, with a store of its own unless args name one. It needs no
-# token, unless args say who may ask; MADE_TOKEN stands for nothing said. One that makes its token
-# keeps it in the folder "state"; token has it. --listen unix:PATH: there is no port and no url.
+# start_dashboard(args...): on a free port, with a store of its own unless args name one. It needs
+# no token, unless args set access; with MADE_TOKEN it generates one and keeps it in the folder
+# "state"; token has it. --listen unix:PATH: there is no port and no url.
 sub start_dashboard {
 	my (@args) = @_;
 	my $name = 'dashboard' . ++$number;

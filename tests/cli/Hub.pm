@@ -58,7 +58,7 @@ sub stop_hubs {
 	@groups = ();
 }
 
-# Faults are counted here, answers are given by children: one that is slow holds up nobody.
+# Faults are counted here, answers are given by children, so that a slow one delays no other.
 sub serve {
 	my ($hub, @listen) = @_;
 	my $select = IO::Select->new(@listen);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Talk.pm - the other end of a worker's socket: what profllm says to an engine's adapter, by hand,
-# so that an adapter is tested without a verb around it. docs/guide/adapters.md is the protocol.
+# Talk.pm - the other end of a worker's socket: sends profllm's messages to an engine's adapter, so
+# that an adapter is tested without a verb. docs/guide/adapters.md is the protocol.
 package Talk;
 use strict;
 use warnings;

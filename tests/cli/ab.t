@@ -180,7 +180,7 @@ check_run('Ctrl-C before a pair', finish($begun), { status => 130,
 is_free('Ctrl-C before a pair');
 
 $begun = begun('Pair 1 ', qw(--request-rate 80 --block-seconds 0.5 --until-decided));
-# The files of /proc have no size. The keeper's command names the server's, too, behind its own.
+# The files of /proc have no size. The keeper's command includes the server's, after its own.
 sub command_of {
 	open my $f, '<', "/proc/$_[0]/cmdline" or return '';
 	local $/;

@@ -22,7 +22,7 @@ cmp_ok(scalar(() = $source =~ /\n/g), '<=', 60, 'it has sixty lines');
 my @modules = $source =~ /^import (\w+)/mg;
 is("@modules", 'json os socket struct time', 'and no packages');
 
-# ---- the command of the guide, from the root as it stands ----
+# ---- the command of the guide, run from the root unchanged ----
 
 my ($command) = $guide =~ /```sh\n(.*?)```/s;
 like($command, qr/^profllm bench latency --backend worker /, 'the guide has a command');

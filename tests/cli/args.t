@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# `profllm args`: arguments of a server listed, told of, and learned from a server's help; what
-# was learned is known to an experiment.
+# `profllm args`: arguments of a server listed, described, and imported from a server's help; what
+# was imported is known to an experiment.
 use strict;
 use warnings;
 use FindBin;

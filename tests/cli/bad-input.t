@@ -101,7 +101,7 @@ my @rows = (
 	  warn => ["WARNING: Endpoint is not ready. Error='cannot resolve host 'no-such-host.invalid': *'"],
 	  err => 'profllm bench serve: Initial test run failed - Please make sure benchmark arguments are '
 		. "correctly specified. Error: cannot resolve host 'no-such-host.invalid': *" },
-	# told before a tokenizer is looked for, which this model does not have
+	# reported before a tokenizer is looked for, which this model does not have
 	{ name => 'refused port', plain => 1, args => [qw(--model nobody/nothing --port 1)], status => 1,
 	  err => "profllm bench serve: $refused", not_out => ['Starting*', '===*'] },
 	{ name => 'refused port, two servers', server => [], status => 1,
@@ -338,7 +338,8 @@ my @rows = (
 		['--dataset-name random needs a tokenizer and cannot be used with --skip-tokenizer-init']],
 	),
 
-	# files of ours that cannot be written; the first of these are told before anything is sent
+	# files of ours that cannot be written; the first of these are reported before anything is
+	# sent
 	refused('output', { server => [], not_out => ['Starting*'] },
 	['result directory under a file', [qw(--save-result --result-dir file/x)],
 		'--result-dir: cannot create directory file/x: Not a directory'],

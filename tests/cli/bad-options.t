@@ -1,11 +1,11 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# Every option of every verb, given what it cannot take.
+# Every option of every verb, with invalid values.
 #
-# The first part is made from --help=json, so that a new option is tested the day it
-# appears: wrong kinds, both sides of its range, choices it has not, missing values.
-# What a row alone cannot say is in the table of the second part; an option whose value
-# is free text must stand there or among those that take any text.
+# The first part is made from --help=json, so that a new option is tested at once: wrong kinds, both
+# sides of its range, invalid choices, missing values. Rules beyond a single row are in the table of
+# the second part; an option whose value is free text must be listed there or among those that take
+# any text.
 use strict;
 use warnings;
 use FindBin;
@@ -507,7 +507,7 @@ for my $row (@rows) {
 	my $r;
 
 	$covered{"$verb " . substr((split /[=.]/, $_)[0], 2)} = 1 for grep { /^--/ } @args;
-	# A table row stands alone: what it says again is taken out of the smallest command.
+	# Options of a table row replace the same ones of the smallest command.
 	for my $i (reverse 0 .. $#command - 1) {
 		splice @command, $i, 2 if grep { $_ eq $command[$i] } @args;
 	}

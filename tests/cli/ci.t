@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# The pipelines of examples/ci: their shell steps as they stand, on the simulator. A build as good as
+# The pipelines of examples/ci: their shell steps unchanged, on the simulator. A build as good as
 # the baseline passes, a slower one ends with 3, and documents are sent in both cases.
 use strict;
 use warnings;

@@ -209,7 +209,7 @@ unlike(slurp('access.jsonl'), qr/$key|token=/, 'the log has no token');
 like(slurp('access.jsonl'), qr{"path": "/runs", "status": 303}, 'but the visit');
 ok(!-e $file, 'the kept token is gone');
 
-# ---- after a kill, and where somebody has laid a link ----
+# ---- after a kill, and where another user has placed a link ----
 
 $d = start_dashboard(MADE_TOKEN, '--store', $d->{store});
 my $first = $d->{token};

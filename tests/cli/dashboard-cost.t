@@ -83,8 +83,7 @@ sub check_health {
 
 # ---- PostgreSQL that hangs ----
 
-# A door to the server that can be shut: whoever stops the process stops the server, as far as the
-# dashboard can tell.
+# A relay to the server that can be stopped: to the dashboard the server then appears stopped.
 sub start_door {
 	my ($host) = $ENV{PROFLLM_TEST_POSTGRES} =~ /host=([^&]+)/;
 	my $pid;
@@ -210,7 +209,7 @@ diag sprintf '%d columns; a page of %d runs has %.0f MB', scalar @columns, $rows
 
 my $before = memory_mb($d);
 
-# Meanwhile somebody with a slow line exports: 8 KB a second, and when all else is over the rest.
+# Meanwhile a client with a slow line exports: 8 KB a second, and the rest when all else is over.
 my $slow = fork;
 if (!$slow) {
 	my $s = reader($d, 8192);

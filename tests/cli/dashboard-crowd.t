@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
 # A dashboard over many runs while other processes change all of them: how much memory it takes, how
-# long somebody waits who writes meanwhile, what a slow download gets, what is left of a removed run,
-# and whether answers hold only what belongs to them.
+# long a writer waits meanwhile, what a slow download gets, what is left of a removed run, and
+# whether answers hold only what belongs to them.
 #
 # CROWD_RUNS=100000 is the size at which columns of names are no longer listed (65,536 runs), which
 # takes some minutes; CROWD_KEEP=DIR keeps the store there for the next time.
@@ -103,12 +103,12 @@ note 'the store is too small for a column that is not listed' if RUNS <= LISTED;
 
 # ---- all runs are archived ----
 
-# A client that reads the beginning of its download, and the rest when it is told to.
+# A client that reads the beginning of its download, and the rest later.
 my $slow = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $d->{port}) or die;
 print $slow "GET /api/export/csv HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 sysread $slow, my $got, 2000;
 
-# Somebody who saves filters all the time; the longest wait is the file's last word.
+# A client that saves filters all the time; its last line is the longest wait.
 my $poster = fork;
 if (!$poster) {
 	my ($longest, $failed, $is_over) = (0, 0, 0);

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# What nobody well-meaning sends to a dashboard: every answer is a clear 4xx, memory stays flat, and the
-# server goes on answering others all the while.
+# Hostile requests to a dashboard: every answer is a clear 4xx, memory stays flat, and the server
+# continues to answer others.
 use strict;
 use warnings;
 use FindBin;
@@ -258,7 +258,7 @@ ok(defined $held && $held <= 1100, 'of them ' . ($held // 'an unknown number') .
 kill 'KILL', @children;
 waitpid $_, 0 for @children;
 
-# ---- streams without end ----
+# ---- endless streams ----
 
 $r = ask($d, 'POST', '/api/upload/batch', form(map { ['file', "f$_", $good] } 1 .. 3));
 my @streams = map { open_one() } 1 .. 140;

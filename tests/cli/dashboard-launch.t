@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# What a configuration that is sent to a dashboard may cost, read and start: checks are few, short and end
-# with their client, nothing of the dashboard's environment or files is told, and with --launch-command no
-# key starts another program or names a file to write.
+# What a configuration that is sent to a dashboard may cost, read and start: checks are few, short
+# and end with their client, nothing of the dashboard's environment or files is revealed, and with
+# --launch-command no key starts another program or names a file to write.
 use strict;
 use warnings;
 use FindBin;
@@ -53,15 +53,15 @@ sub children {
 	return grep { /\S/ } split /\n/, `ps -o pid=,stat= --ppid $d->{pid} | grep -v Z`;
 }
 
-# Until quick() every check waits for a file of arguments that nobody writes: nothing that is sent to a
-# dashboard takes so long any more.
+# Until quick() every check waits for a file of arguments that is never written: nothing else that
+# is sent to a dashboard takes that long any more.
 my $pipe = "$ENV{XDG_CONFIG_HOME}/profllm/engine_args.json";
 mkdir $ENV{XDG_CONFIG_HOME};
 mkdir "$ENV{XDG_CONFIG_HOME}/profllm";
 sub slow { mkfifo($pipe, 0600) or die "$pipe: $!\n" }
 sub quick { unlink $pipe }
 
-# ---- what is told ----
+# ---- what is revealed ----
 
 spew('token.txt', TOKENS . "\n");
 spew('scalar.txt', "a-password-in-a-file\n");

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# Arguments of a server that a sweep starts: judged before it is started, and again when it has
-# told its version; the size of its KV cache, from its log or its metrics.
+# Arguments of a server that a sweep starts: checked before it is started, and again when it has
+# reported its version; the size of its KV cache, from its log or its metrics.
 use strict;
 use warnings;
 use FindBin;

@@ -105,8 +105,8 @@ sub of
 sub number { my ($document, $key) = @_; return $document->{results}{$key} }
 sub less { my ($a, $b, $name) = @_; cmp_ok($a, '<', $b, $name) }
 
-# Times of an example, [the shorter, the longer, what that means] each. What other programs of a busy
-# machine have made slow is measured again, with no other example beside it.
+# Times of an example, [the shorter, the longer, what that means] each. If other programs have made
+# one slow, it is measured again, without another example running.
 sub faster {
 	my ($name, $times) = @_;
 

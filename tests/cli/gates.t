@@ -38,7 +38,7 @@ like(slurp('fast.xml'), qr/tests="2" failures="0" errors="0"/, 'JUnit: both pass
 like(slurp('slow.xml'), qr/tests="2" failures="1" errors="0".*<failure message="median_ttft_ms is 2/s,
 	'JUnit: one failed');
 like(slurp('slow.md'), qr/^failed: 1 of 2 conditions$/m, 'the summary');
-# Bound and not listened at: nobody answers there.
+# Bound without listening: connections are refused.
 socket my $bound, AF_INET, SOCK_STREAM, 0 or die;
 bind($bound, sockaddr_in(0, INADDR_LOOPBACK)) or die;
 my ($nobody) = sockaddr_in(getsockname $bound);

@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# Complete runs against the simulator: every line of stdout in its place, the result
-# file's keys in upstream's order, file names, and what options add to them. Times and
-# rates are masked, everything else must stand as it is.
+# Complete runs against the simulator: every line of stdout in its place, the result file's keys in
+# upstream's order, file names, and what options add to them. Times and rates are masked, everything
+# else must be the same.
 use strict;
 use warnings;
 no warnings 'qw'; # commas are part of what options take

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# Texts that need no server: help, version, mistakes in commands, the configuration,
-# workloads made but not sent, completion scripts. Whole texts stand in golden/.
+# Texts that need no server: help, version, mistakes in commands, the configuration, workloads made
+# but not sent, completion scripts. Whole texts are in golden/.
 use strict;
 use warnings;
 use FindBin;

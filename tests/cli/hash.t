@@ -1,7 +1,8 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# bench hash and bench prefix-block-hash: what the program with vLLM's functions is asked, upstream's
-# lines, what is skipped; then our own program on a stand-in for vLLM, where there is Python.
+# bench hash and bench prefix-block-hash: the questions to the program with vLLM's functions,
+# upstream's lines, what is skipped; then our own program on a replacement of vLLM, where there is
+# Python.
 use strict;
 use warnings;
 use File::Basename qw(dirname);
@@ -21,7 +22,7 @@ sub ask {
 
 sub asked { return grep { $_->{type} ne 'shutdown' } lines_of('record') }
 
-# ---- a program that tells the times it is told to ----
+# ---- a program that reports given times ----
 
 my $r = ask({}, qw(hash --output-json r.json));
 check_run('hash', $r, { status => 0 });
@@ -95,7 +96,7 @@ check_run('the script\'s name', run(args => ['benchmark_prefix_block_hash.py', q
 check_run('and the other\'s', run(args => ['benchmarks/benchmark_hash.py', '--worker-cmd', $worker],
 	env => { RECORD => 'record' }), { status => 0, out => ['Results:'] });
 
-# ---- our program on a stand-in for vLLM ----
+# ---- our program on a replacement of vLLM ----
 
 SKIP: {
 	skip 'there is no python3', 11 if system('python3 -c "" 2>/dev/null');

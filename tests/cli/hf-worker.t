@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
 # workers/hf_worker.py on a transformers package that only notes how it was called (fake_engines/):
-# which prompts stand in a batch, what stands inside the clock, and what is counted as a token.
+# which prompts are in a batch, what is inside the clock, and what is counted as a token.
 use strict;
 use warnings;
 use File::Basename qw(dirname);

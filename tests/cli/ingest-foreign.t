@@ -12,7 +12,7 @@ use Cli;
 use JSON::PP;
 use Test::More;
 
-# FOREIGN: a folder of files that were made anew.
+# FOREIGN: a folder of files made by the tools again.
 my ($stores, $here) = (0, $ENV{FOREIGN} || "$FindBin::Bin/foreign");
 
 # The rows of a store that took in these files, in the order of the files.

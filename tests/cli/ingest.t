@@ -1,8 +1,9 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# profllm ingest: files of every verb end to end, folders, sweeps, packed files, watching, a dashboard.
+# profllm ingest: files of every verb end to end, folders, sweeps, packed files, watching, a
+# dashboard.
 #
-# What came of a file is read from the lines that ingest prints and, for its cells, from export.
+# The outcome of a file is read from the lines that ingest prints and, for its cells, from export.
 use strict;
 use warnings;
 use FindBin;

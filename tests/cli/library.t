@@ -19,7 +19,7 @@ my @quick = qw(benchmark.num_prompts=6 benchmark.request_rate=inf benchmark.rand
 
 plan skip_all => 'a library with a sanitizer needs a program that has it first' if $sanitized;
 delete @ENV{qw(MAKEFLAGS MFLAGS MAKELEVEL)}; # `make test` is not to be asked for a job
-# The program is not made anew below the tests that run beside this one.
+# The program is not rebuilt while other tests use it.
 my $made = run(command => ['make', '-s', '-C', $root, "O=$build", "PREFIX=$prefix", 'install',
 	'-o', "$build/profllm", '-o', "$build/gen/version.h",
 	exists $ENV{WEB} ? "WEB=$ENV{WEB}" : ()], seconds => 600);

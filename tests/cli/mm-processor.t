@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# bench mm-processor on the simulated engine: stages, files, what is refused; and, on a program that
-# tells what it is told to tell, which requests are asked for and how stages become numbers.
+# bench mm-processor on the simulated engine: stages, files, what is refused; and, on a program with
+# given answers, which requests are asked for and how stages become numbers.
 use strict;
 use warnings;
 no warnings 'qw'; # commas between percentiles

@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# What bench throughput, latency, startup and mm-processor have in common on their command
-# lines: the engine's arguments beside their own, --config, help, what is refused and how,
-# Ctrl-C. Nothing but the simulated engine is started.
+# What bench throughput, latency, startup and mm-processor have in common on their command lines:
+# the engine's arguments next to their own, --config, help, what is refused and how, Ctrl-C. Only
+# the simulated engine is started.
 use strict;
 use warnings;
 use FindBin;

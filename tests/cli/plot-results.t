@@ -51,7 +51,7 @@ for my $m (@measured) {
 	result("curve/b$m->[0].json", max_concurrency => $m->[0], tp => 2, output_throughput => 2 * $m->[1],
 		p99_ttft_ms => $m->[2] / 2);
 }
-# Repeats are one point; a run that nobody may quote is none.
+# Repeats are one point; an invalid run is not a point.
 result('curve/b4again.json', max_concurrency => 4, tp => 2, output_throughput => 620, p99_ttft_ms => 12);
 result('curve/wrong.json', max_concurrency => 8, tp => 2, output_throughput => 5000, p99_ttft_ms => 1,
 	verdict => 'INVALID');

@@ -1,7 +1,8 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# Who may read what the program leaves behind: stores and what lies next to them, backups, folders of
-# jobs, documents that end up in a folder of temporary files, rosters, locks and compiled tokenizers.
+# Who may read the files that the program writes: stores and what lies next to them, backups,
+# folders of jobs, documents that end up in a folder of temporary files, rosters, locks and compiled
+# tokenizers.
 use strict;
 use warnings;
 use Cwd qw(abs_path);
@@ -104,7 +105,7 @@ SKIP: {
 
 	is(mode_of($path), '0600', 'a compiled tokenizer');
 	is(mode_of("$ENV{PROFLLM_CACHE_DIR}/tokenizers"), '0700', 'its folder');
-	# Each is passed over and made anew by compile: what is there afterwards is whole and a file.
+	# Each is ignored and replaced by compile: afterwards there is a complete regular file.
 	my %bad = (
 		truncated => sub { spew($path, substr $bytes, 0, length($bytes) / 2) },
 		empty => sub { spew($path, '') },

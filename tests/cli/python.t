@@ -30,7 +30,7 @@ sub run_ok
 	return $run;
 }
 
-# The program is not made anew below the tests that run next to this one.
+# The program is not rebuilt while other tests use it.
 delete @ENV{qw(MAKEFLAGS MFLAGS MAKELEVEL)};
 $ENV{PYTHONDONTWRITEBYTECODE} = 1;
 $ENV{HOME} = abs_path('.');

@@ -91,7 +91,7 @@ if ($verb eq 'ps') {
 		"The container name \"/$name\" is already in use.")
 		if -e "$fake/box/$name.pid" || $image =~ /taken/;
 	my $log = "$fake/log.$name";
-	if (!fork) { # the daemon: not in the tree of whoever called
+	if (!fork) { # the daemon: not in the caller's tree
 		POSIX::setsid();
 		exit 0 if fork;
 		delete $ENV{PROFLLM_KEPT};

@@ -57,8 +57,8 @@ subtest 'from a store' => sub {
 	is keep('same')->{status}, 0;
 };
 
-# How fast the server is stands in a file that is no part of the configuration. Each member starts
-# it again, so there are two sessions of each configuration, and evidence.
+# The server's speed is in a file that is not part of the configuration. Each member starts it
+# again, so there are two sessions of each configuration, and evidence.
 subtest 'a slower night' => sub {
 	spew('engine', qq{#!/bin/sh\nexec "$program" sim --ttft-ms 20 --itl-ms \$(cat itl) "\$@"\n});
 	chmod 0755, 'engine';

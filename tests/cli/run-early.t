@@ -232,7 +232,7 @@ config('lend', server => { %own }, benchmark => { %asked, dataset_name => 'share
 check_run('a wrong file is found all the same', run(args => words('lend', '--output', 'l.json')),
 	{ status => 2, err => '*benchmark.dataset_path: *' });
 
-# A chat template that nobody knows but the server: prompts go through its rendering.
+# A chat template that only the server knows: prompts go through its rendering.
 mkdir 'other';
 spew('other/tokenizer.json', slurp("$FindBin::Bin/../unit/token/small.json"));
 spew('other/tokenizer_config.json', '{"bos_token": "<|bos|>", "chat_template": "{{ made_up }}"}');

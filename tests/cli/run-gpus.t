@@ -45,7 +45,7 @@ sub start {
 
 sub document { return json_of(slurp("$_[0].json")) }
 
-# The simulators of this test: each with what it was told and address on which the server listens.
+# The simulators of this test: each with its arguments and address on which the server listens.
 sub servers {
 	my @found;
 
@@ -63,7 +63,7 @@ sub servers {
 	return @found;
 }
 
-# Whether somebody holds the lock of a file: F_OFD_GETLK of a lock for writing.
+# Whether the lock of a file is held: F_OFD_GETLK of a lock for writing.
 sub is_locked {
 	my ($path) = @_;
 	my $lock = pack 's s x4 q q l x4', 1, 0, 0, 0, 0;

@@ -116,7 +116,7 @@ my $compare = run(args => ['bench', 'compare', '-f', 'perf.d/upstream/benchmark_
 check_run('bench compare splits it by size', $compare, { status => 0,
 	out => ['*splits/tp1_pp1*splits/tp2_pp1*'] });
 
-# ---- several at once; gone on with ----
+# ---- several at once; resumed ----
 
 {
 	unlink glob 'perf.d/serving_small_tp2*.json';

@@ -56,7 +56,7 @@ subtest 'names of members' => sub {
 };
 
 subtest 'stopped while its configuration is read' => sub {
-	# A pipe that nobody writes into.
+	# A pipe without a writer.
 	my $pid = open(my $in, '|-') // die;
 	unless ($pid) {
 		open STDOUT, '>', 'early.out';

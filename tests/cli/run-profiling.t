@@ -1,10 +1,10 @@
 #!/usr/bin/env perl
 # SPDX-License-Identifier: Apache-2.0
-# run-profiling.t - `profllm run` with a profiler: what the server is told, which window is recorded,
+# run-profiling.t - `profllm run` with a profiler: the server's options, which window is recorded,
 # that traces are whole when they are counted, and what Nsight Systems is started with.
 #
-# The simulator stands in for vLLM and writes traces of its own steps; vllm and nsys are scripts
-# that write down what they were given.
+# The simulator replaces vLLM and writes traces of its own steps; vllm and nsys are scripts that
+# record their arguments.
 use strict;
 use warnings;
 use FindBin;

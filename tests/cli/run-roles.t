@@ -1,7 +1,8 @@
 #!/usr/bin/env perl
 # SPDX-License-Identifier: Apache-2.0
-# run-roles.t - `profllm run` with several servers: who starts when, who is told of whom, where the
-# load goes, and what is said when one of them fails. Each server's truth file says what it did.
+# run-roles.t - `profllm run` with several servers: the order of starts, which servers get whose
+# address, where the load goes, and what is reported when one of them fails. Each server's truth
+# file shows what it did.
 use strict;
 use warnings;
 use FindBin;

@@ -48,7 +48,7 @@ sub calls {
 	return grep { /^$tool\t/ } split /\n/, slurp('slurm/calls') // '';
 }
 
-# One that may just be begun anew.
+# A document that may just be being written again.
 sub document {
 	my ($path) = @_;
 	my $text = slurp($path);

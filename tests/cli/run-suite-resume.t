@@ -1,8 +1,8 @@
 #!/usr/bin/env perl
 # SPDX-License-Identifier: Apache-2.0
-# run-suite-resume.t - a suite ended at moments spread over its whole life, by signals that it sees and
-# by one that it does not, alone and with children: gone on with, it ends with the experiments of
-# one that nothing disturbed, and no server is left.
+# run-suite-resume.t - a suite ended at moments spread over its whole life, by signals that it can
+# and cannot catch, alone and with children: when resumed, it ends with the experiments of an
+# undisturbed one, and no server is left.
 use strict;
 use warnings;
 use FindBin;

@@ -203,7 +203,7 @@ sub is_clean { ok(!is_left_running(), "$_[0]: no server is left") }
 	is(count_lines($run, qr/^Starting server /), 1, 'which is started');
 }
 
-# ---- what is gone on with ----
+# ---- what is resumed ----
 
 {
 	my %c = (matrix => { 'benchmark.num_prompts' => [2, 3, 4] });
@@ -263,7 +263,7 @@ for (['goes on', 0, 3, 1, 0], ['stop_on_error', 1, 2, 1, 1]) {
 	is(count_lines($run, qr{^\[6/6\] .* after }), 1, 'all are counted');
 	is_clean('jobs');
 	($run, $d) = suite('jobs', \%c, '--resume', '--only', 'm*');
-	# Written as it may be: what a child is told is what was written.
+	# Unusual spellings: a child gets exactly what was written.
 	spew('odd.yaml', <<"END");
 name: odd
 server: {command: sim, model: sim, ttft_ms: 2, itl_ms: 1.0, env: {A: 1.10, B: yes,

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# `bench score`: a record gives what the run gave, other options give what they ask for,
-# and files that are cut, broken or something else are told apart.
+# `bench score`: a record gives what the run gave, other options give what they ask for, and files
+# that are cut, damaged or of another kind are distinguished.
 use strict;
 use warnings;
 no warnings 'qw'; # commas are part of what options take

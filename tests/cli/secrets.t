@@ -300,7 +300,7 @@ my ($r, %argv, $looked);
 }
 was_sent('a token file');
 
-# The same again is kept; another header is another experiment, though nobody can see it.
+# The same configuration is kept; another header is another experiment, although it is not shown.
 {
 	my @again = ('run', '--output', 'full.json', '--progress', 'none', '--resume', @set);
 	my %other = (%full, benchmark => { %{$full{benchmark}}, header => {

@@ -1,10 +1,10 @@
 #!/usr/bin/env perl
 # SPDX-License-Identifier: Apache-2.0
-# server-life.t - servers that go wrong below `bench sweep serve`: what is said, the exit status, and
-# that no process is left, whoever was killed.
+# server-life.t - servers that fail below `bench sweep serve`: the messages, the exit status, and
+# that no process is left, whichever one was killed.
 #
 # Everything that a sweep starts carries LIFE_TEST in its environment, so survivors are found by
-# looking at /proc and not by what anybody remembers having started.
+# looking at /proc, not by a list of what was started.
 use strict;
 use warnings;
 use FindBin;

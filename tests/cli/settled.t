@@ -14,7 +14,7 @@ my @load = (@{ $tiny{model} }, qw(--dataset-name random --random-input-len 8 --r
 	--ignore-eos --temperature 0 --disable-tqdm --request-id-prefix r-),
 	'--percentile-metrics', 'ttft,e2el');
 
-# Returns the run and "profllm" of its result, which stands next to its usual numbers.
+# Returns the run and "profllm" of its result, next to its usual numbers.
 sub load {
 	my ($sim, @more) = @_;
 	my $run = run(args => ['bench', 'serve', '--report', 'full', '--base-url', $sim->{url}, @load, @more,

@@ -35,7 +35,7 @@ sub reply {
 
 sub event { return qq(data: {"choices":[{"index":0,"text":"a","finish_reason":$_[0]}]}\n\n) }
 
-# A whole request lies in the buffer.
+# Handles a complete request in the buffer.
 sub take {
 	my ($s, $head) = @_;
 	return reply($s, '200 OK') if $head !~ m{^POST \S*completions};
@@ -62,7 +62,7 @@ while (1) {
 			drop($s);
 		}
 	}
-	# Whoever has gone has made room by now, however late this server looks.
+	# Clients that have gone have made room by now, however late this server looks.
 	for my $s (@asking) {
 		while ($input{$s} =~ /^(.*?)\r\n\r\n/s) {
 			my $head = $1;

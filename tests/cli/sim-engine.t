@@ -82,7 +82,7 @@ kill 'TERM', $noted->{pid};
 like(finish($noted)->{err}, qr/no effect without --gpu, .*: --tensor-parallel-size\n/,
 	'hardware that nobody named');
 
-# A length that nobody chose is what the cache holds, and no request is longer.
+# A length that was not given is the cache's size, and no request is longer.
 for my $row ([1024, '131072', qw(--num-gpu-blocks-override 64)],
 	[512, '8192', qw(--kv-cache-tokens 520 --max-model-len auto)]) {
 	my ($room, $from, @args) = @$row;

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# profllm sim --engine-worker, spoken to over its socket: what it answers, what it writes into its
-# account, how it goes wrong when told to.
+# profllm sim --engine-worker, over its socket: its answers, the account that it writes, and the
+# faults that options ask for.
 use strict;
 use warnings;
 use FindBin;

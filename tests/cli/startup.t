@@ -1,10 +1,10 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# bench startup: what each start finds of caches, what is made of its times, and that nothing of it
-# is left, however it ends.
+# bench startup: the caches that each start finds, how its times are evaluated, and that nothing of
+# it is left, however it ends.
 #
-# A worker of our own writes down what it was started with, and says how long its load took by
-# what it was told: so every figure is known in advance.
+# A worker of our own records its arguments, and reports a load time that depends on them: so every
+# figure is known in advance.
 use strict;
 use warnings;
 use FindBin;
@@ -198,7 +198,7 @@ for my $row ([0, 'the first cold start'], [1, 'the warm-up'], [2, 'a warm start'
 		warn => ['*--output-json*'], not_out => ['Setting*'] });
 }
 
-# ---- files beside ----
+# ---- further files ----
 
 {
 	my $r = startup({ env => { SAVE_TO_PYTORCH_BENCHMARK_FORMAT => 1 } }, qw(--num-iters-cold 1

@@ -44,7 +44,7 @@ params('b.json', [{ num_prompts => 3 }, { num_prompts => 5 }]);
 		exists => ['results/stop/BENCH--num_prompts=2/summary.json'] });
 	ok(!server_is_up(), 'and its server is gone');
 
-	# What made it fail is mended: only that is run, and the failures are forgotten.
+	# The cause is corrected: only that run is repeated, and the failures are forgotten.
 	params('bad.json', [{ num_prompts => 2 }, { num_prompts => 3, dataset_name => 'random' },
 		{ num_prompts => 4 }]);
 	rename "results/bad/$f", 'results/bad/BENCH--num_prompts=3-dataset_name=random';

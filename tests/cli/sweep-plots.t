@@ -43,7 +43,7 @@ sub is_png { return (slurp($_[0]) // '') =~ /\A\x89PNG.{1000}/s }
 
 sweep('exp');
 
-# ---- what is told ----
+# ---- what is printed ----
 
 check_run('a dry run tells and makes the folder', run(args => [@plot, './exp/', '--fig-dir', 'figs',
 	'--fig-by', 'max_num_seqs,model_id', '--col-by', 'run_number', '--dry-run', '--var-x', 'none']), {

@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# bench sweep serve ended at moments spread over its whole life, by signals that it sees and by one
-# that it does not: gone on with, it ends with the files and records of a sweep that nothing
-# disturbed, and no server is left.
+# bench sweep serve ended at moments spread over its whole life, by signals that it can and cannot
+# catch: when resumed, it ends with the files and records of an undisturbed sweep, and no server is
+# left.
 use strict;
 use warnings;
 use FindBin;
@@ -60,7 +60,7 @@ for (['INT', 0.35, '130'], ['TERM', 0.45, '130', '--shuffle'], ['KILL', 0.4, 'si
 		err => 'profllm bench sweep serve: cannot create directory file/none: Not a directory' });
 }
 
-# Gone on with by other commands: said, once each.
+# Resumed with other commands: a warning for each, once.
 {
 	my $begun = 'WARNING: results/whole was begun with another';
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env perl
 # SPDX-License-Identifier: Apache-2.0
-# traces.t - a profiled run by each way into the store: its traces come along, and what is downloaded is
-# the profiler's file byte for byte. What is missing, elsewhere, or sent later.
+# traces.t - a profiled run stored in each possible way: its traces are stored with it, and a
+# download is the profiler's file byte for byte. Also traces that are missing, elsewhere, or sent
+# later.
 #
-# The simulator stands in for an engine with a profiler.
+# The simulator replaces an engine with a profiler.
 use strict;
 use warnings;
 use FindBin;
@@ -33,7 +34,7 @@ profiling: {enabled: true}
 END
 }
 
-# The document of a run, which lies in that folder: its path, itself, and its only trace's path.
+# The document of a run, which is in that folder: its path, itself, and its only trace's path.
 sub profiled {
 	my ($folder, $name, @more) = @_;
 	make_path($folder);
@@ -234,7 +235,7 @@ is_deeply(traces_of($dash, $d2->{run_id}, @auth), {}, 'sends none');
 	like($trace, qr{^\Q$here\E/scratch/traces/}, 'a path that is not below the document is absolute');
 	has_trace('output.folder', $dash, $d->{run_id}, $trace, @auth);
 
-	# Nobody listens: document and traces wait.
+	# No server listens: document and traces wait.
 	@up = ('--upload', 'http://127.0.0.1:1');
 	($path, $d, $trace, $r) = profiled('up', 'waits', @up);
 	my ($path2, $d2, $trace2) = profiled('up', 'gone', @up);

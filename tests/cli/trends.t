@@ -1,6 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# profllm trends: what cron and CI are told of a store whose nights changed, or did not.
+# profllm trends: its messages and exit status for cron and CI, for a store whose nights changed, or
+# did not.
 use strict;
 use warnings;
 use FindBin;

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# workers/vllm_worker.py on a vllm package that only notes how it was called (fake_engines/): what
-# is asked of the engine, in which order, and what stands between the two clock reads.
+# workers/vllm_worker.py on a vllm package that only notes how it was called (fake_engines/): the
+# calls of the engine, their order, and which are between the two clock reads.
 use strict;
 use warnings;
 use File::Basename qw(dirname);

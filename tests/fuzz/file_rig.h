@@ -31,7 +31,7 @@ static void rig_write(const char *name, struct str text)
 	free(path);
 }
 
-/* Before the first input; config goes beside the files, NULL for none. */
+/* Call before the first input; config is written next to the files, NULL for none. */
 static void rig_begin(const char *config)
 {
 	CHECK(setenv("PROFLLM_CACHE_DIR", "", 1) == 0 && mkdtemp(rig_dir));

@@ -2,10 +2,10 @@
 /*
  * fuzz_dataset.c - arbitrary bytes as a dataset's file.
  *
- * The first byte says which set, and whether messages are made whole; the rest is the
- * file. Every set yields requests or one sentence. What it yields is what a body takes: valid
- * JSON where it says JSON, valid UTF-8 where it says text, and the lengths that it says. No network
- * and no file beside the one is ever looked at: images are not loaded here.
+ * The first byte selects the set, and whether messages are made whole; the rest is the file. Every
+ * set yields requests or one sentence. What it yields is valid in a body: valid JSON where it says
+ * JSON, valid UTF-8 where it says text, and the stated lengths. No network and no other file is
+ * used: images are not loaded here.
  */
 #include "file_rig.h"
 #include "input/chat/chat.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Help of a server: whatever it says, what is read of it can be kept in a file, read again and is
- * the same then; and such a file, whatever stands in it.
+ * Help of a server: whatever it says, what is read of it can be stored in a file and read again
+ * unchanged; also such a file with arbitrary content.
  */
 #include "check.h"
 #include "host/engine/extra.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_filter.c - filters from anybody, over an index that holds a little of everything.
+ * fuzz_filter.c - arbitrary filters, over an index that holds a little of everything.
  *
- * Whatever the bytes are: they are refused in one sentence, or the index finds exactly the rows
- * that the filter holds for one by one, and its facets add up.
+ * The bytes are either refused in one sentence, or the index finds exactly the rows for which the
+ * filter is true one by one, and its facets add up.
  */
 #include "check.h"
 #include "core/json/read.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_form.c - a form's Content-Type (the first line) and body (the rest). Every part must
- * lie inside the body, behind the one before it, and no part holds the boundary.
+ * fuzz_form.c - a form's Content-Type (the first line) and body (the rest). Every part must be
+ * inside the body, after the one before it, and no part contains the boundary.
  */
 #include "check.h"
 #include "client/http/form.h"

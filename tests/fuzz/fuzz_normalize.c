@@ -2,9 +2,9 @@
 /*
  * fuzz_normalize.c - normalizers and character maps.
  *
- * The first byte chooses. Below 'M', a stage of a fixed list, and the rest is
- * text: what comes out is valid UTF-8, and a normal form of it is itself. 'M' and
- * above: the second byte is the length of a text, and behind it is a map.
+ * The first byte chooses. Below 'M', a stage of a fixed list, and the rest is text: the result is
+ * valid UTF-8, and a normal form of it is itself. 'M' and above: the second byte is the length of a
+ * text, which is followed by a map.
  */
 #include <stdlib.h>
 

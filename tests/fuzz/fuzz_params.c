@@ -49,7 +49,7 @@ static bool has_twins(const struct json_value *comb)
 	return false;
 }
 
-/* Values and keys that look like options, and negations, may stand for each other's. */
+/* Values and keys that look like options, and negations, may be mistaken for each other's. */
 static bool is_plain(const struct json_value *comb)
 {
 	if (has_twins(comb))

@@ -2,7 +2,7 @@
 /*
  * fuzz_system.c - arbitrary bytes as files of /proc and of control groups, as sampling reads them.
  *
- * What is refused leaves nothing behind; what is taken is a number that is not below 0.
+ * A refused file leaves nothing in the result; an accepted one is a number that is not below 0.
  */
 #include <math.h>
 #include <stdint.h>

@@ -86,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size == 0)
 		return 0;
 	k = (data[0] - '0') % (kinds + 1);
-	/* As long as it is, so that a byte behind it is noticed. */
+	/* An exact copy, so that reading past its end is detected. */
 	copy = malloc(size - 1 + (size == 1));
 	CHECK(copy);
 	memcpy(copy, data + 1, size - 1);

@@ -2,9 +2,9 @@
 /*
  * fuzz_tekken.c - arbitrary bytes as a tekken.json.
  *
- * With 'R' in front the first line of the rest is the pattern, the second the number
- * of special tokens and what follows, and the last more entries behind those of all
- * single bytes; else the input is the whole file.
+ * If the input begins with 'R', the first line of the rest is the pattern, the second the number of
+ * special tokens and what follows, and the last more entries after those of all single bytes; else
+ * the input is the whole file.
  */
 #include "file_rig.h"
 

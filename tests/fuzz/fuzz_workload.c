@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_workload.c - workload files that nobody wrote.
+ * fuzz_workload.c - arbitrary workload files.
  *
  * The first byte chooses. 'H': the rest is the content (one byte: how many requests it claims)
- * behind a head whose lengths and hash fit it, so that records and texts are reached; 'S':
- * likewise, in the layout that has sessions.
- * Anything else: the rest is the file. It is read whole or refused with one sentence.
+ * after a head whose lengths and hash fit it, so that records and texts are reached; 'S': the same
+ * in the layout with sessions. Anything else: the rest is the file. It is read whole or refused
+ * with one sentence.
  */
 #include <stdio.h>
 #include <stdlib.h>

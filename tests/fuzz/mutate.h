@@ -52,7 +52,7 @@ static inline size_t mutate_span(uint8_t *data, size_t size, size_t max, struct 
 	return size;
 }
 
-/* A piece between separators, the separator behind it included. */
+/* A piece up to and including the next separator. */
 static inline struct mutate_span mutate_piece(const uint8_t *data, size_t size, char sep,
 					      unsigned *seed)
 {

@@ -13,7 +13,7 @@
 struct sums {
 	char *table, *pieces;
 	size_t n_table, n_pieces, at;
-	bool is_lost; /* nothing behind can be understood */
+	bool is_lost; /* nothing after it can be read */
 };
 
 static uint64_t sums_get(struct sums *s)

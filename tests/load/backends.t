@@ -18,8 +18,8 @@ my $TOKENS = 5; # of every answer
 my $LIMIT_S = 2; # of what never ends
 my $dir = File::Temp->newdir('load-XXXXXX', TMPDIR => 1);
 
-# Each request's faults, and the category it fails with ('': it succeeds). Requests are told
-# apart by the number at the end of their id.
+# Each request's faults, and the category it fails with ('': it succeeds). Requests are identified
+# by the number at the end of their id.
 my @streamed = (
 	[[], ''],
 	(map { [["reset\@$_"], 'reset'] } 1 .. $TOKENS),

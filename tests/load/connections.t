@@ -229,7 +229,7 @@ SKIP: {
 	events_are_right($run, \%truth, 'IPv6');
 }
 
-# Nobody there.
+# No server listens.
 {
 	my $port = answers_once();
 	my $run = serve("http://127.0.0.1:$port", '--num-prompts', '3');

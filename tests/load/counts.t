@@ -34,7 +34,7 @@ for my $case (@case) {
 		"$name: how many requests have another number of tokens than of events");
 }
 
-# What is told apart in a chat answer: 20 tokens, the first 6 are reasoning.
+# Kinds of tokens in a chat answer: 20 tokens, the first 6 are reasoning.
 {
 	my $sim = sim('--ttft-ms', '10', '--itl-ms', '5', '--reasoning', '6');
 	my $run = serve($sim, '--num-prompts', '4', '--random-output-len', '20', @chat);

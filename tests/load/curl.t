@@ -396,7 +396,7 @@ SKIP: {
 	# libcurl 7 needs one for each.
 	ok(scalar(grep { $_ == $run->{own}{new_connections} } 1, 12),
 		'HTTP/2 without TLS: one connection carries them');
-	# A first event that is read late makes the gaps behind it short, never the whole.
+	# A first event that is read late shortens the gaps after it, never the whole.
 	my ($itl, $ttft) = @{ $run->{result} }{qw(itls ttfts)};
 	is_deeply([grep { $_ < 0.020 || $_ > 5 } map { my $sum = $ttft->[$_]; $sum += $_ for @{ $itl->[$_] };
 		$sum } 0 .. 11], [], 'HTTP/2 without TLS: answers take as long as the server did');

@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
 # Ranks on several hosts. Each host is a network namespace with an address and a host name of its
-# own, and a virtual cable to a router, behind which the simulator is; mpirun reaches them as it
-# reaches machines, through a program in the place of ssh. One of the cables loses packets.
+# own, and a virtual cable to a router, which leads to the simulator; mpirun reaches them like real
+# machines, through a program in the place of ssh. One of the cables loses packets.
 use strict;
 use warnings;
 use File::Temp ();

@@ -252,7 +252,7 @@ for my $case (@orders) {
 	like($run->{out}, qr/^Order of requests: by completion/m, '... in no fixed order, which is said');
 }
 
-# The first client without a conversation ends all, unless told otherwise.
+# The first client without a conversation ends all, unless an option says otherwise.
 {
 	my @args = ([2, 12], sub { select(undef, undef, undef, 0.2) if last_of($_[0]) =~ /^q1/;
 		replies($_[0]) }, '-p', 2);

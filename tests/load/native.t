@@ -95,7 +95,7 @@ for my $api (@described) {
 	}
 }
 
-# What is told apart: 8 tokens, the first 3 are reasoning.
+# Kinds of tokens: 8 tokens, the first 3 are reasoning.
 for my $name ('openai-responses', 'anthropic', 'ollama-chat') {
 	my ($api) = grep { $_->{name} eq $name } @api;
 	my $sim = sim('--ttft-ms', '5', '--itl-ms', '1', '--reasoning', '3');
@@ -107,7 +107,7 @@ for my $name ('openai-responses', 'anthropic', 'ollama-chat') {
 	is("@words", '5 5', "$name: the text is the answer alone");
 }
 
-# The key and the version of Anthropic's API; the user's own header wins.
+# The key and the version of Anthropic's API; the user's own header takes precedence.
 {
 	local $ENV{OPENAI_API_KEY} = 'general';
 	local $ENV{ANTHROPIC_API_KEY} = 'special';

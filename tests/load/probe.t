@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# What goes on beside the load: probes, the server's profiler.
+# What runs during the load: probes, the server's profiler.
 use strict;
 use warnings;
 use File::Temp ();

@@ -96,7 +96,7 @@ SKIP: {
 		'a proxy that refuses, https, ready check');
 }
 {
-	# Bound and not listening: it refuses, and nobody else gets the port.
+	# Bound and not listening: it refuses, and no other program gets the port.
 	my $bound = IO::Socket::IP->new(LocalHost => '127.0.0.1', LocalPort => 0,
 		Type => IO::Socket::IP::SOCK_STREAM()) or die "bind: $@";
 	my $port = $bound->sockport;

@@ -16,7 +16,7 @@ sub bodies
 		read_lines($sim->{requests});
 }
 
-# The first prompt, without an id, one try; then the warm-ups, likewise, under the cap.
+# The first prompt, without an id, one try; then the warm-ups, also without ids, under the cap.
 {
 	my $sim = sim('--ttft-ms', '30', '--itl-ms', '2');
 	my $run = serve($sim, '--num-prompts', '3', '--num-warmups', '6', '--max-concurrency', '2',

@@ -63,7 +63,8 @@ subtest 'disaggregated prefill' => sub {
 		my ($p, $d) = ($before{$id}, $after{$id});
 		$wrong_id++ unless $p && $d && $id =~ /^\Q$names\E_[0-9a-f]{32}$/;
 		next unless $p && $d;
-		# One token there, all of them here, and of the prompt only the last token computed anew.
+		# One token there, all of them here, and of the prompt only the last token computed
+		# again.
 		$wrong_work++ unless $p->{output_tokens} == 1 && $d->{output_tokens} == 8 &&
 			$d->{prompt_tokens} == 300 && $d->{cached_tokens} == 299 &&
 			$d->{transferred_tokens} == 299 && $d->{transfer_ns} >= 299 * $US * 1000 &&
@@ -146,7 +147,7 @@ subtest 'a cache server' => sub {
 	my @ids = (2000 .. 2999);
 
 	completion($s[0], \@ids, 1);
-	# What one computed is written behind its answer.
+	# What one server computed is written to the cache after its answer.
 	ok wait_until(10, sub { slurp($cache->{requests}) =~ m,"/kv/keep", });
 	completion($s[1], \@ids, 1);
 	stop($cache);

@@ -66,7 +66,7 @@ sub is_warm { return codes($_[0]) =~ /prefix_cache/ ? 1 : 0; }
 	is($run->{own}{steady_state}{window}{start_s}, undef, 'too few requests: no window');
 }
 
-# Engines behind one address: each is read, and told apart.
+# Engines with the same address: each is read separately.
 {
 	my ($one, $two) = (sim('--ttft-ms', '5', '--itl-ms', '2'), sim('--ttft-ms', '6', '--itl-ms', '2'));
 	my @urls = map { "$_->{url}/metrics" } $one, $two;

@@ -1,7 +1,8 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# Structured output: which requests are constrained, how the server is told, and whether known right
-# and wrong answers are scored so. Numbers in brackets are acceptance cases of the specification.
+# Structured output: which requests are constrained, how the server gets the constraint, and whether
+# known right and wrong answers are scored as such. Numbers in brackets are acceptance cases of the
+# specification.
 # suite: shared
 use strict;
 use warnings;

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# The machine beside the load: GPUs that are not there draw a known power, so energy is known; host
-# and server processes; the same numbers from the record; what is not there is said.
+# The machine during the load: fake GPUs draw a known power, so energy is known; host and server
+# processes; the same numbers from the record; what is missing is reported.
 use strict;
 use warnings;
 use File::Basename qw(dirname);

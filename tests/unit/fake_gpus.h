@@ -12,7 +12,7 @@
 #include "host/gpu/gpu.h"
 #include "scratch.h"
 
-/* Beside this program: ../tests/NAME. */
+/* The path relative to this program: ../tests/NAME. */
 static inline const char *fake_library(const char *name)
 {
 	static char path[4096];

@@ -245,7 +245,7 @@ static void kernel_catch_up(void)
 
 /* ---- for the peer: bytes to the client ---- */
 
-/* Room for n bytes behind what is there, which the caller fills; their place in rx. */
+/* Adds room for n bytes, which the caller fills; returns their offset in rx. */
 static uint32_t rx_add(struct fake_sock *s, uint32_t n)
 {
 	uint32_t at;

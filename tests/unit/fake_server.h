@@ -665,7 +665,7 @@ static void peer_read(struct fake_sock *s, uint32_t from, uint32_t to, int64_t s
 	struct side *side = side_of(s);
 
 	if (side->entry == NO_ENTRY || side->is_over) {
-		side->is_usable = false; /* nobody asked for these */
+		side->is_usable = false; /* not requested */
 		side->is_found = true;
 		return;
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * search_systems.h - systems whose latency at a load is a formula, for the searches to be tried on.
+ * search_systems.h - systems whose latency at a load is a formula, for testing the searches.
  *
- * The formulas without noise are those of tests/peer/sweep/golden_search.py. With noise each run
- * of each level has a factor of its own, the same whoever asks.
+ * The formulas without noise are those of tests/peer/sweep/golden_search.py. With noise each run of
+ * each level has a factor of its own, the same for every search.
  */
 #pragma once
 #include <math.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_rig.h - runs made by hand, and a store of each kind to put them into.
+ * store_rig.h - example runs, and a store of each kind to put them into.
  *
- * A test runs on SQLite always, and on PostgreSQL when PROFLLM_TEST_POSTGRES holds a URL; @ in
- * it is replaced by the name of a database that the test may empty (tests/with_postgres.sh makes
- * them). STORE_RIG is that name: of the test's file, with _ for whatever is no letter or digit.
+ * A test runs on SQLite always, and on PostgreSQL when PROFLLM_TEST_POSTGRES holds a URL; @ in it
+ * is replaced by the name of a database that the test may empty (tests/with_postgres.sh makes
+ * them). STORE_RIG is that name: of the test's file, with _ for every character that is not a
+ * letter or digit.
  */
 #pragma once
 #include <math.h>

@@ -65,7 +65,7 @@ static inline void stream_event(struct stream *s, struct str data)
 	}
 }
 
-/* Feeds bytes, step at a time, and writes what came of them; caller frees. */
+/* Feeds bytes, step at a time, and writes the result; caller frees. */
 static inline char *stream_run(const struct endpoint *ep, const char *prompt, const char *bytes,
 			       size_t step)
 {

@@ -68,7 +68,7 @@ static void talk_forget(void)
 	memset(&talk_server, 0, sizeof(talk_server));
 }
 
-/* The messages of request n, as they stand in its body. */
+/* The messages of request n, as in its body. */
 static inline const char *talk_messages(unsigned n)
 {
 	static char text[16384];

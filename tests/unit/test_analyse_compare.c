@@ -285,7 +285,7 @@ static void both_ways(void **state)
 	rig_end(&r);
 }
 
-/* What an A or a B alone has is listed apart; what the groups stand for is no configuration. */
+/* What only A or only B has is listed separately; the groups' own columns are not configuration. */
 static void matching(void **state)
 {
 	struct json_value *v;

@@ -191,7 +191,7 @@ static void many_columns(void **state)
 	assert_true(rig_has_note(v, "421 parameters vary; the 40 that explain most are shown"));
 	assert_false(rig_has_note(v, "not looked at"));
 	rig_end(&r);
-	/* Beyond the limit the note says how many nobody looked at. */
+	/* Beyond the limit the note says how many were not examined. */
 	rig_begin(&r);
 	for (int i = 0; i < 24; i++)
 		put_wide(&r, i, 700, 2100);
@@ -586,7 +586,7 @@ static void searches(void **state)
 	v = rig_ask(&r, analyse_capacity, "{\"rate\": 30, \"slo\": [{\"column\": \"p99_tpot_ms\", "
 		    "\"max\": 31}, {\"column\": \"p99_ttft_ms\", \"max\": 500}]}");
 	assert_int_equal(rig_count(v, "configurations"), 0);
-	/* a search wins over what measured loads let one estimate; those are drawn all the same */
+	/* a search takes precedence over an estimate from measured loads, which are still drawn */
 	put_load(&r, &(struct load){ "A", 2, 10, 64, 10, 20, 0 });
 	put_load(&r, &(struct load){ "A", 2, 20, 64, 20, 900, 0 });
 	v = rig_ask(&r, analyse_capacity, "{\"rate\": 30, \"slo\": [{\"column\": \"p99_ttft_ms\", "

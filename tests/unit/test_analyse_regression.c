@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_analyse_regression.c - regression reports over runs built by hand: what is known to be worse
- * is called so, and what is not is not.
+ * test_analyse_regression.c - regression reports over example runs: what is known to be worse is
+ * called so, and what is not is not.
  */
 #include "analyse_rig.h"
 

@@ -115,7 +115,7 @@ static void steps(void **state)
 	rig_end(&r);
 }
 
-/* SERIES in the text stands for the id. */
+/* SERIES in the text is replaced by the id. */
 static void set_marks(struct rig *r, const char *id, const char *text)
 {
 	struct buf all = { 0 };
@@ -437,7 +437,7 @@ static void configured(void **state)
 	rig_end(&r);
 }
 
-/* Whoever writes down a default, or measures elsewhere, goes on with the same series. */
+/* Writing down a default, or measuring elsewhere, continues the same series. */
 static void same_series(void **state)
 {
 	struct json_value *v;

@@ -289,7 +289,7 @@ static void broken_utf8_is_replaced(void **state)
 	}
 }
 
-/* The name may be as long as names can be, and what is half written does not stand beside it. */
+/* Names may have the maximum length, and no unfinished file is left next to the file. */
 static void a_name_of_any_length(void **state)
 {
 	char dir[] = "/tmp/profllm-base-XXXXXX", path[512];
@@ -387,7 +387,7 @@ static void files_follow_the_umask(void **state)
 	assert_int_equal(rmdir(dir), 0);
 }
 
-/* A file is replaced whole, behind a link too. */
+/* A file is replaced whole, also when the path is a link. */
 static void files_are_replaced_whole(void **state)
 {
 	char dir[] = "/tmp/profllm-base-XXXXXX", path[64], link_path[64];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_chat_chat.c - what stands around a user message: texts typed by the user,
- * the table of known templates, the files a template may be in.
+ * test_chat_chat.c - the text around a user message: typed by the user, from the table of known
+ * templates, from the files a template may be in.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -184,7 +184,7 @@ static void test_template_files(void **state)
 		{ "{\"chat_template\": \"{{ x }}\"}", NULL, NULL, NULL, 0, NULL },
 		{ "{\"bos_token\": \"<b>\", \"chat_template\": " CHATML_JSON "}", NULL, NULL, NULL, 1,
 			"<b><|im_start|>user\n" },
-		/* The template writes a BOS that nobody gives. */
+		/* The template writes a BOS that no file defines. */
 		{ "{\"chat_template\": " CHATML_JSON "}", NULL, NULL, NULL, 0, NULL },
 		{ "{\"bos_token\": null, \"chat_template\": " CHATML_JSON "}", NULL, NULL, NULL, 0,
 			NULL },
@@ -198,7 +198,7 @@ static void test_template_files(void **state)
 		{ "{\"bos_token\": \"<b>\", \"chat_template\": [{\"name\": \"tool_use\", "
 		  "\"template\": " CHATML_JSON "}, 1, {\"name\": \"default\"}]}", NULL, NULL, NULL, 0,
 			NULL },
-		/* The file wins over the member; one newline at its end is nothing. */
+		/* The file takes precedence over the member; one newline at its end is ignored. */
 		{ "{\"bos_token\": \"<b>\", \"chat_template\": \"x\"}", CHATML "\n", NULL, NULL, 1,
 			"<b><|im_start|>user\n" },
 		{ "{\"bos_token\": \"<b>\", \"chat_template\": " CHATML_JSON "}", "x", NULL, NULL, 0,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_chat_remote.c - tokenizing by a server, against one in this file: ids are the
- * bytes of the text, 300 stands in front with special tokens, ids 301..310 are missing,
- * 400 and 401 are added tokens. Faults are switched on one by one.
+ * test_chat_remote.c - tokenizing by a server, against one in this file: ids are the bytes of the
+ * text, 300 comes first with special tokens, ids 301..310 are missing, 400 and 401 are added
+ * tokens. Faults are switched on one by one.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -53,7 +53,7 @@ static void test_flags(void **state)
 		{ "{\"max_num_seqs\": null}", "" },
 		{ "{\"enable_prefix_caching\": true}", "--enable-prefix-caching" },
 		{ "{\"enable_prefix_caching\": false}", "--no-enable-prefix-caching" },
-		/* A flag that nobody knows may have another side. */
+		/* An unknown flag may have a negation. */
 		{ "{\"new_thing\": false, \"newer\": true}", "--no-new-thing|--newer" },
 		{ "{\"speculative_config\": {\"method\": \"ngram\", \"n\": [1, 2]}}",
 		  "--speculative-config|{\"method\": \"ngram\", \"n\": [1, 2]}" },

@@ -829,7 +829,7 @@ static void test_defaults(void **state)
 	assert_true(m.x.telemetry.is_enabled && !m.x.profiling.is_enabled);
 	assert_true(m.x.server->values->count >= 290);
 	drop(&m);
-	/* Nobody knows what the defaults of such servers are. */
+	/* The defaults of such servers are unknown. */
 	make(&m, "server: {url: 'http://h:1', model: m, api_key: sesame}\n");
 	expect("attached", json_of(m.x.server->values), "{\"api_key\": \"***\", \"model\": \"m\"}");
 	drop(&m);

@@ -166,7 +166,7 @@ static void test_series(void **state)
 	buf_reset(&out);
 	assert_true(live_series_line(&s, LIVE_GPU_MEMORY, 60, false, &out));
 	assert_string_equal(out.data, "GPU memory       60.0 of 80 GB     *");
-	/* What is not told any more was told. */
+	/* A value that is no longer reported, but was. */
 	buf_reset(&out);
 	now.server.waiting = NAN;
 	live_series_take(&s, &now);

@@ -27,7 +27,7 @@ static void add_filled(struct buf *out, const char *text, const char *filling)
 	}
 }
 
-/* head and tail stand around each answer. */
+/* Texts before and after each answer. */
 struct around { const char *head, *tail; };
 
 static void judge(const struct constraint *c, const struct pair *p, const char *filling,

@@ -93,7 +93,7 @@ static void test_parts(void **state)
 	buf_release(&out);
 }
 
-/* The picture behind a data URL of that kind. */
+/* The picture in a data URL of that kind. */
 static struct image picture(const struct buf *url, const char *kind)
 {
 	struct str data = buf_str(url), head = str_cut(&data, ',');

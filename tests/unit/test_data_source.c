@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_data_source.c - names of files sorted into subsets and splits, heads of README.md,
- * folders, and a hub that answers what it is told to. What the real library does with the same
- * names was compared by hand on some hundred random folders.
+ * test_data_source.c - names of files sorted into subsets and splits, heads of README.md, folders,
+ * and a hub with given answers. The real library's results for the same names were compared
+ * manually for some hundred random folders.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -263,8 +263,8 @@ static void failed_max(void **state)
 }
 
 /*
- * 5 of 1,000 requests more fail, in both directions: throughput that is 10 % higher is an answer
- * all the same, P99 is not, and the reader is told both shares. 20 more void both.
+ * 5 of 1,000 requests more fail, in both directions: 10 % higher throughput is still an answer, P99
+ * is not, and the text gives both shares. 20 more void both.
  */
 static void few_failed(void **state)
 {

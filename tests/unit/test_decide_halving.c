@@ -92,8 +92,8 @@ static void rounds(void **state)
 }
 
 /*
- * As long as there is a budget nobody is dropped who may be better than the cut: of 100 to 126 all
- * are within what a run without an interval may be off.
+ * While there is a budget, no candidate is dropped that may be better than the cut: all from 100 to
+ * 126 are within the error of a run without an interval.
  */
 static void respects_doubt(void **state)
 {
@@ -120,7 +120,7 @@ static void budgets(void **state)
 	struct halving_opts o = usual();
 
 	(void)state;
-	o.budget_s = 27 + 3; /* room for nobody's third round */
+	o.budget_s = 27 + 3; /* no room for a third round of any */
 	run(&s, &o, 0);
 	assert_true(s.h.is_over && s.h.is_cut_short);
 	assert_int_equal(s.h.round, 0);

@@ -229,7 +229,7 @@ static const struct {
 	  BLOCK("{\"type\":\"signature_delta\",\"signature\":\"x\"}") BLOCK_TEXT("a")
 	  BLOCK("{\"type\":\"input_json_delta\",\"partial_json\":\"{\"}") STOP,
 	  "3 tokens, 1 answers, 1 thoughts, text 'a', counts 17 3 10 -1" },
-	{ "anthropic", /* the counts of the prompt told late, as vLLM may */
+	{ "anthropic", /* the prompt's token counts come late, as with vLLM */
 	  BLOCK_TEXT("a") TYPED("message_delta", ",\"delta\":{\"stop_reason\":\"max_tokens\"},"
 				"\"usage\":{\"input_tokens\":7,\"output_tokens\":1}")
 	  TYPED("message_stop", ""),
@@ -262,7 +262,7 @@ static const struct {
 	{ "tgi", TGI(" a", "false") "data:{\"error\":\"out of memory\",\"error_type\":\"generation\"}\n\n",
 	  "1 tokens, 1 answers, 0 thoughts, text ' a', counts -1 -1 -1 -1, "
 	  "error \"out of memory\", the stream ended before the answer did" },
-	{ "tgi", /* what is refused is told after status 200; comments keep the line open */
+	{ "tgi", /* a refusal comes after status 200; comments keep the line open */
 	  ":\n\ndata: {\"error\":\"Input validation error: `top_p` must be > 0.0 and < 1.0\","
 	  "\"error_type\":\"validation\"}\n\n",
 	  "0 tokens, 0 answers, 0 thoughts, text '', counts -1 -1 -1 -1, error \"Input validation "

@@ -166,7 +166,7 @@ static void answers_tell_their_tokens(void **state)
 		const char *endpoint, *head, *body;
 		const struct sample *sample;
 		const char *extra;
-		unsigned bits;       /* 0 with tokens -1: nothing told */
+		unsigned bits;       /* 0 with tokens -1: nothing reported */
 		int64_t tokens;      /* -2: it cannot be read */
 	} row[] = {
 		{ "openai-embeddings", HEAD("application/json"), USAGE, &plain, "", DECODED_USAGE, 12 },

@@ -307,7 +307,7 @@ static void test_findings(void **state)
 	}
 }
 
-/* Of a server that has told its version: only what that version lacks. */
+/* With a server's reported version: only what that version lacks. */
 static void test_told_version(void **state)
 {
 	struct buf notes = { 0 };

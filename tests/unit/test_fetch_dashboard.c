@@ -35,7 +35,7 @@ static struct buf keep(const char *name)
 	return path;
 }
 
-/* Only that address, by a way that cannot be another one, is told the token. */
+/* The token is only sent to that address, over a path that cannot lead elsewhere. */
 static void the_token_goes_to_its_dashboard_alone(void **state)
 {
 	static const struct { const char *kept, *name, *base; bool is_known; } rows[] = {
@@ -79,7 +79,7 @@ static void the_token_goes_to_its_dashboard_alone(void **state)
 			fail_msg("%s for %s", rows[i].kept, rows[i].name);
 		if (rows[i].is_known) {
 			assert_string_equal(o.header[0], BEARER);
-			assert_string_equal(o.proxy, ""); /* nobody in between */
+			assert_string_equal(o.proxy, ""); /* no proxy */
 		}
 		assert_null(o.unix_socket);
 		dashboard_release(&d);

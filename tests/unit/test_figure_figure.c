@@ -161,7 +161,7 @@ static void facets(void **state)
 	assert_int_equal(draw(&f, &p, &g, &e), 1);
 	assert_string_equal(g.panel[0].title, "r=a");
 	assert_string_equal(g.panel[1].title, "r=b");
-	/* More than three variables: one label, told apart by colour. */
+	/* More than three variables: one label, distinguished by color. */
 	assert_null(g.legend_title);
 	assert_string_equal(g.panel[0].curve[0].title, "c=8, k=1, x=1, r=a");
 	assert_int_equal(g.panel[0].curve[1].look.dash, 0);
@@ -236,7 +236,7 @@ static void texts(void **state)
 	assert_non_null(strstr(script.data, "set logscale x\n"));
 	assert_non_null(strstr(script.data, "title 'a\"b'''"));
 	assert_non_null(strstr(script.data, "set label 'limit'"));
-	/* Between double quotes gnuplot runs what stands between backquotes. */
+	/* Between double quotes gnuplot runs commands in backquotes. */
 	for (const char *p = strchr(script.data, '`'); p; p = strchr(p + 1, '`'))
 		assert_true(p[-1] == '\'' || p[1] == '\'');
 	buf_release(&data);

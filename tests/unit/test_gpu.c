@@ -92,7 +92,7 @@ static void what_it_does(void **state)
 	/* 350.5 W over at least 50 ms and at most the time that passed here. */
 	assert_true(b.energy_j - a.energy_j >= 350.5 * 0.05 - 0.002);
 	assert_true(b.energy_j - a.energy_j <= 350.5 * 1e-9 * (double)took_ns + 0.002);
-	/* It is read anew each time. */
+	/* It is read again each time. */
 	fake_state("count 1\ngpu 0 util 3\n");
 	gpu_sample(s, 0, &b);
 	assert_true(b.utilization_percent == 3);
@@ -108,7 +108,7 @@ static void dcgm_state(const char *lines)
 	free(path);
 }
 
-/* It counts GPUs in an order of its own: they are told apart by their UUIDs. */
+/* DCGM has its own order of GPUs: they are matched by their UUIDs. */
 static void what_dcgm_adds(void **state)
 {
 	struct gpu_opts o = { .dcgm = "" };

@@ -127,7 +127,7 @@ static void test_machine(void **state)
 	buf_release(&text);
 }
 
-/* Files that hold anything but what is expected: nothing is told, nothing fails. */
+/* Files with unexpected content: nothing is reported, nothing fails. */
 static void test_nonsense(void **state)
 {
 	static const char *const paths[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Form bodies byte for byte; boundaries that stand in no content; names that could break out. */
+/* Form bodies byte for byte; boundaries that occur in no content; names that could break out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -78,7 +78,7 @@ static void names(void **state)
 	}
 }
 
-/* What nobody chose is not offered as a parameter. */
+/* Columns that no user set are not offered as parameters. */
 static void outcomes(void **state)
 {
 	static const char *const outcome[] = {
@@ -97,7 +97,7 @@ static void outcomes(void **state)
 		assert_false(column_name(str_of(choice[i])).is_outcome);
 }
 
-/* A name is a slice: what stands behind it is not looked at. */
+/* A name is a slice: what follows it is not read. */
 static void slices(void **state)
 {
 	const char *text = "median_ttft_msX.server";

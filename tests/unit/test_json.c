@@ -261,7 +261,7 @@ static void long_numbers(void **state)
 	arena_release(&a);
 }
 
-/* A large member is entered, not read; what is wrong in it, or behind it, shows all the same. */
+/* A large member is entered, not parsed; errors in it, or after it, are still detected. */
 static void enters(void **state)
 {
 	static const struct {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_json_marks.c - where values of YAML and JSON stand, and what texts that are neither give. */
+/*
+ * test_json_marks.c - positions of values in YAML and JSON, and results for texts that are neither.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -151,7 +151,7 @@ static void agrees_with_the_tree(void **state)
 			event(&s, &text);
 		else
 			any_value(&s, &text, 0);
-		if (i % 3 == 0) /* often malformed, in a place nobody chose */
+		if (i % 3 == 0) /* often malformed, in a random place */
 			text.data[pick(&s, (unsigned)text.len)] = "\"\\{}[],:1a \n"[pick(&s, 12)];
 		if (i % 7 == 0)
 			text.len = pick(&s, (unsigned)text.len);

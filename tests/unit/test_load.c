@@ -279,7 +279,7 @@ static void a_join_waits_across_loops(void **state)
 	bench_release(&b);
 }
 
-/* Slots are never over-committed, and a loop asleep for want of one is woken. */
+/* Slots are never over-committed, and a loop that waits for one is woken. */
 static void loops_share_the_cap(void **state)
 {
 	enum { SESSIONS = 400, TURNS = 3, CAP = 2 };
@@ -307,7 +307,7 @@ static void loops_share_the_cap(void **state)
 	bench_release(&b);
 }
 
-/* Two runs share a record: rows and shards apart (probes beside a main run). */
+/* Two runs share a record: rows and shards are separate (probes during a main run). */
 static void runs_share_a_record(void **state)
 {
 	struct load_opts opts = bench_opts(1, 0);

@@ -131,7 +131,7 @@ static void whole_answers_end_with_their_last_read(void **state)
 	arena_release(&a);
 }
 
-/* No stream was asked for, so that it is none is no part of the reason. */
+/* No stream was asked for, so its absence is not part of the reason. */
 static void whole_answers_without_text_fail(void **state)
 {
 	struct arena a = { 0 };
@@ -245,7 +245,7 @@ static void impossible_running_counts_leave_no_marks(void **state)
 	record_release(&record);
 }
 
-/* An answer that passes a limit ends there: the transport is told, and hears no more of it. */
+/* An answer that exceeds a limit ends there: the transport is stopped, and gets no more of it. */
 static void answers_without_end_are_cut(void **state)
 {
 	enum { EVENTS = 65537 };

@@ -26,7 +26,7 @@
 #define STEPS 24
 #define LARGE_BYTES (16u << 20) /* more than any socket buffer takes */
 
-/* ---- the rig: exchanges, what they were told, the server's sockets ---- */
+/* ---- the rig: exchanges, their results, the server's sockets ---- */
 
 struct client {
 	struct exchange x; /* first: the sink gets back to us from it */

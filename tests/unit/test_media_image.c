@@ -110,7 +110,7 @@ static void test_png_comes_back(void **state)
 	}
 }
 
-/* Every shorter beginning of every kind is refused, with nothing left behind. */
+/* Every truncated file of every kind is refused, without leaks. */
 static void test_cut_short(void **state)
 {
 	(void)state;

@@ -38,7 +38,7 @@ static uint32_t big_endian(const uint8_t *p)
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* What stands in the box of that name behind its size and name. */
+/* The content of the box of that name, after its size and name. */
 static const uint8_t *box(const struct buf *file, const char *name)
 {
 	const uint8_t *p = memmem(file->data, file->len, name, 4);

@@ -134,7 +134,7 @@ static void test_output_lengths(void **state)
 {
 	static const struct { uint32_t tokens; unsigned flags; int64_t want; } cases[] = {
 		{ 7, ROW_HAS_USAGE, 7 },
-		{ 0, ROW_HAS_USAGE, 1 },          /* no count and nobody counted */
+		{ 0, ROW_HAS_USAGE, 1 },          /* no count, neither reported nor made */
 		{ 0, ROW_COUNT_UNKNOWN, 1 },
 		{ 0, ROW_COUNTED, 0 },            /* counted: the text was empty */
 		{ 5, ROW_COUNTED, 5 },
@@ -423,7 +423,7 @@ static void test_events(void **state)
 		{ "TTTT", 3, 4, 0, 0, 1 },
 		{ "TTTT", 8, 4, 0, 0, 1 },     /* several tokens to an event, unmarked */
 		{ "T3T", 5, 3, 0, 1, 0 },
-		{ "EtTTe", 3, 3, 0, 2, 0 },    /* sharing with an empty event smears no gap */
+		{ "EtTTe", 3, 3, 0, 2, 0 },    /* sharing with an empty event distorts no gap */
 		{ "TtTt", 4, 4, 2, 0, 0 },
 		{ "TttT", 4, 4, 2, 0, 0 },
 		{ "TeTT", 3, 3, 0, 1, 0 },

@@ -165,7 +165,7 @@ static void test_level(void **state)
 	record_release(&r);
 }
 
-/* No round is larger than the run that it stands for, nor longer than a few seconds in all. */
+/* No round is larger than the run that it estimates, nor longer than a few seconds in all. */
 static void test_shape(void **state)
 {
 	static const struct budget_level levels[] = {

@@ -72,7 +72,7 @@ static void test_spec(void **state)
 		{ 100, 400, 150, 90, 60, true, 37.5, 2.5, 2 },
 		{ 0, 400, 150, 90, 60, true, 37.5, 0, 0 },   /* no length, no positions */
 		{ 100, 0, 0, 0, 0, false, 0, 0, 0 },
-		{ 100, -5, 10, 0, 0, false, 0, 0, 0 },       /* the server was started anew */
+		{ 100, -5, 10, 0, 0, false, 0, 0, 0 },       /* the server was restarted */
 		{ 3, 9, 0, 0, 0, true, 0, 1, 2 },
 	};
 
@@ -181,7 +181,7 @@ static void test_diffusion(void **state)
 	assert_true(m.diffusion.is_reported && m.diffusion.denoising_steps == 0);
 	assert_true(m.diffusion.committed_per_step == 0 && m.diffusion.steps_per_canvas == 0);
 	metrics_release(&m);
-	r.series[2]->point[1].value = 0; /* likewise */
+	r.series[2]->point[1].value = 0; /* the value of the other counter */
 	m = score(&r);
 	assert_false(m.diffusion.is_reported);
 	metrics_release(&m);
@@ -229,8 +229,8 @@ static void test_servers(void **state)
 }
 
 /*
- * A server that begins anew while load runs, or a balancer before two: whatever the last reading
- * is, nothing that it counted is known, nor a total with it.
+ * A server that restarts while load runs, or a balancer with two servers: whatever the last reading
+ * is, its counters are unknown, and so are totals with them.
  */
 static void test_restarted(void **state)
 {

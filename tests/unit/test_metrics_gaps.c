@@ -149,7 +149,7 @@ static void test_causes(void **state)
 	}
 }
 
-/* Without stamps of the kernel, or without the lag of reads, nobody is accused. */
+/* Without kernel stamps, or without the lag of reads, no cause is named. */
 static void test_unknown(void **state)
 {
 	static const char *const text[STREAMS_MAX] = { "10*30 50x5 10*30" };
@@ -169,7 +169,7 @@ static void test_unknown(void **state)
 	metrics_score(&m, &r, &o);
 	assert_int_equal(m.gaps.cause[GAP_UNKNOWN].n, 1);
 	metrics_release(&m);
-	/* What failed is no gap of the report; an answer of one event has none. */
+	/* Failed requests have no gaps in the report; an answer of one event has none either. */
 	r.row[0].state = REQ_FAILED;
 	metrics_score(&m, &r, &o);
 	assert_int_equal(m.gaps.n, 0);

@@ -110,7 +110,7 @@ static void failing_does_not_look_faster(void **state)
 	assert_int_equal(honest.attempted.n, N);
 	assert_true(honest.attempted.good_share == 0.75);
 
-	/* Dropping 5 % at once: nobody can say where P99 is. */
+	/* Dropping 5 % at once: P99 is unknown. */
 	score(&drops, DROPS);
 	p = drops.attempted.ttft.percentile;
 	assert_int_equal(drops.attempted.failed, N / 20);

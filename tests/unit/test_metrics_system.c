@@ -83,7 +83,7 @@ static void levels(void **state)
 		{ { { -5, 0 }, { 15, 20 } }, 2, 5, 10, 15 },
 		/* a triangle in the window, 0 outside of it */
 		{ { { -1, 0 }, { 0, 0 }, { 5, 10 }, { 10, 0 }, { 11, 0 } }, 5, 0, 5, 10 },
-		/* what is before and behind does not count */
+		/* values before and after do not count */
 		{ { { -2, 900 }, { 0, 4 }, { 10, 4 }, { 12, 900 } }, 4, 4, 4, 4 },
 		/* uneven samples weigh by time: 2 for 8 s, then up to 4 in 2 s */
 		{ { { 0, 2 }, { 8, 2 }, { 10, 4 } }, 3, 2, 2.2, 4 },
@@ -207,7 +207,7 @@ static void host_and_processes(void **state)
 
 	(void)state;
 	begin(&rig);
-	/* 2 CPUs for 5 s, then 4: counters go on where they stand. */
+	/* 2 CPUs for 5 s, then 4: counters continue from their value. */
 	ADD(&rig, HOST_CPU, "", { -1, 100 }, { 0, 101 }, { 5, 111 }, { 10, 131 }, { 12, 131 });
 	ADD(&rig, HOST_CPUS, "", { -1, 8 });
 	ADD(&rig, HOST_MEMORY, "", { 0, 4e9 }, { 10, 8e9 });
@@ -304,7 +304,7 @@ static void odd_series(void **state)
 	end(&rig);
 }
 
-/* Series of the machine are nobody's /metrics. */
+/* Series of the machine do not belong to a server's /metrics. */
 static void not_a_server(void **state)
 {
 	static const double p99 = 99;

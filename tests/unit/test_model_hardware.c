@@ -375,7 +375,7 @@ static void test_whole_prompts(void **state)
 	}
 	g.is_prompt_whole = true;
 	assert_true(engine_step_begin(&g) > 0);
-	assert_int_equal(g.step_tokens, 60); /* the second does not fit, the third is behind it */
+	assert_int_equal(g.step_tokens, 60); /* the second does not fit, the third comes after it */
 	assert_int_equal(g.waiting_count, 2);
 	engine_remove(&g, &s[0]);
 	g.is_in_step = false;
@@ -489,7 +489,7 @@ static void test_shared_blocks(void **state)
 	engine_release(&g);
 }
 
-/* What was preempted finds its own blocks again, if nobody needed them. */
+/* A preempted request finds its own blocks again, if they were not needed. */
 static void test_preempted_blocks(void **state)
 {
 	struct prefix_pins hold[2] = { 0 };

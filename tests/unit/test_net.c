@@ -166,7 +166,7 @@ static void test_unix(void **state)
 	listener = sock_listen(&addr, 4, &e);
 	assert_true(listener >= 0);
 	taken = addr;
-	assert_int_equal(sock_listen(&taken, 4, &e), -1); /* somebody listens: not stale */
+	assert_int_equal(sock_listen(&taken, 4, &e), -1); /* a process listens: not stale */
 	sock_close(listener);
 	listener = sock_listen(&addr, 4, &e); /* stale file is replaced */
 	assert_true(listener >= 0);
@@ -298,7 +298,7 @@ static void test_timer_order(void **state)
 	loop_free(the_loop);
 }
 
-/* One that always sets itself in the past runs once a round and starves nobody. */
+/* A timer that always sets itself in the past runs once per round and does not block others. */
 static void test_timer_rearmed(void **state)
 {
 	struct err e = { 0 };
@@ -316,7 +316,7 @@ static void test_timer_rearmed(void **state)
 	loop_free(the_loop);
 }
 
-/* What callbacks set, move and cancel, held against a list of what is set. */
+/* Callbacks set, move and cancel timers; compared with a list of what is set. */
 #define CHANGED 40
 static struct timer changed[CHANGED];
 static int64_t changed_at[CHANGED]; /* 0: not set */

@@ -207,7 +207,7 @@ static void test_overflow(void **state)
 	talk_close(&t);
 }
 
-/* Bytes whose stamps nobody wants, as those of a TLS handshake, keep the others at their places. */
+/* Bytes without wanted stamps, such as a TLS handshake, do not shift the others. */
 static void test_skip(void **state)
 {
 	struct sent sent[3];

@@ -64,7 +64,7 @@ static void doubts_have_thresholds(void **state)
 		const double *v;
 		size_t n, wanted, warm;
 		double outside_s;
-		uint64_t tokens; /* 0: not told */
+		uint64_t tokens; /* 0: not reported */
 		unsigned doubts;
 	} row[] = {
 		{ steady, 9, 9, 1, 0.1, 36, 0 },

@@ -36,7 +36,7 @@ static const struct opt_set verb_set = {
 	.takes_prefixes = true,
 };
 
-/* ---- the simulator's options, which cmd/ puts beside the engine's ---- */
+/* ---- the simulator's options, which cmd/ adds to the engine's ---- */
 
 struct sim_opts { int64_t ttft_ms; };
 static const struct opt sim_rows[] = {
@@ -440,7 +440,7 @@ static void test_config_refused(void **state)
 	refuse_config(list, ERR_PARSE, "line ");
 }
 
-/* What is typed wins over the file. */
+/* Typed options take precedence over the file. */
 static void test_config_order(void **state)
 {
 	const char *path = config("o.yaml", "input-len: 64\nseed: 3\nbackend: vllm-chat\n");

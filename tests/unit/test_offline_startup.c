@@ -231,7 +231,7 @@ static void lines_that_only_look_alike_tell_nothing(void **state)
 
 /* ---- the command of a server ---- */
 
-/* The words joined by blanks; PORT stands for one that was chosen. */
+/* The words joined by blanks; the chosen port is replaced by PORT. */
 static char *command(const char *server_cmd, const char *const *engine_argv)
 {
 	struct offline_opts o = { .server_cmd = server_cmd };

@@ -131,7 +131,7 @@ static double number(const struct json_value *v)
 	return v->kind == JSON_INT ? (double)v->integer : v->real;
 }
 
-/* Upstream's numbers are of what was asked for; ours beside them of what was counted. */
+/* Upstream's numbers are of the requested tokens; ours, in addition, of the counted ones. */
 /* text NULL: any. */
 static void assert_reason(const struct json_value *ours, size_t i, const char *code,
 			  const char *text)

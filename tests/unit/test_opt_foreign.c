@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_opt_foreign.c - options of a set and names that pass beside them, on one command line.
+ * test_opt_foreign.c - options of a set and foreign names on the same command line.
  *
- * An engine is made up that has a handful of names of every kind. A case is a command line and what
- * it gives: the words that pass, the value of one row, or the sentence that refuses it.
+ * A fictional engine has a handful of names of every kind. A case is a command line and its result:
+ * the words that pass, the value of one row, or the sentence that refuses it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -271,7 +271,7 @@ static void test_precedence(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(lines); i++)
 		check(&lines[i]);
-	/* A row of ours with a foreign name wins over it. */
+	/* A row of ours with a foreign name takes precedence. */
 	set.n++;
 	check(&(struct line)GIVES("--no-eager", "\"eager\": \"x\"", "--eager", "x", "--no-eager"));
 	set.n--;

@@ -47,7 +47,7 @@ static struct str head_of(const struct bench *b, size_t i)
 	return (struct str){ b->w.v[i].prompt.p, SALTED_BYTES };
 }
 
-/* Behind the salt stands what was there; lengths are what the tokenizer counts. */
+/* The salt is followed by the original text; lengths are what the tokenizer counts. */
 static void texts_begin_with_it(void **state)
 {
 	static const struct str prompts[] = {
@@ -120,7 +120,7 @@ static void lists_of_ids_grow(void **state)
 	bench_release(&b);
 }
 
-/* The first text of a chat, wherever it stands. */
+/* The first text of a chat, wherever it is. */
 static void chats_begin_with_it(void **state)
 {
 	static const struct { const char *before, *after; } row[] = {

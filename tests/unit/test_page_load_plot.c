@@ -13,7 +13,7 @@
 
 #define SPANS 60
 
-/* The numbers of a table's rows, up to its end; returns the text behind it. */
+/* The numbers of a table's rows, up to its end; returns the text after it. */
 static const char *read_rows(const char *text, double *x, unsigned *n, unsigned *sum, int columns)
 {
 	for (int i = 0; i < SPANS; i++) {

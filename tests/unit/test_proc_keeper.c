@@ -322,7 +322,7 @@ static void rosters_are_private(void **state)
 	free(up);
 }
 
-/* What is in use is nobody's to clean. */
+/* Entries in use are not cleaned. */
 static void living_ones_are_let_be(void **state)
 {
 	char *up = file_of("up");

@@ -112,7 +112,7 @@ static void it_ends_with_its_process(void **state)
 	buf_release(&text);
 	assert_int_equal(lock_clean(dir), 0);
 	end(other);
-	/* The file is still there, but nobody's. */
+	/* The file is still there, but not locked. */
 	assert_true(is_there("gpu-1"));
 	assert_false(lock_is_held(dir, "gpu-1", &who));
 	assert_int_equal(lock_take(dir, "gpu-1", LOCK_ALONE, &me, &a, &who, &e), 1);
@@ -127,7 +127,7 @@ static void it_ends_with_its_process(void **state)
 	assert_int_equal(lock_clean(dir), 1);
 }
 
-/* PROFLLM_LOCKS may name a folder with files of somebody else. */
+/* PROFLLM_LOCKS may name a folder with unrelated files. */
 static void others_files_stay(void **state)
 {
 	static const char *const texts[] = { "", "a thesis\n", "profllm lock 12\n" };
@@ -217,7 +217,7 @@ static void no_two_at_once(void **state)
 				_exit(2);
 			if (taken == 0)
 				continue;
-			/* Whoever is alone inside can make this file. */
+			/* Only a process with the exclusive lock can make this file. */
 			fd = open(inside, O_CREAT | O_EXCL | O_WRONLY, 0600);
 			if (fd < 0)
 				_exit(3);
@@ -252,7 +252,7 @@ static void files_that_are_no_locks(void **state)
 	assert_int_equal(mkdir(folder, 0700), 0);
 	assert_int_equal(lock_take(dir, "gpu-folder", LOCK_ALONE, &me, &a, NULL, &e), -1);
 	assert_int_equal(lock_take(folder, "none/gpu", LOCK_ALONE, &me, &a, NULL, &e), -1);
-	/* What stands in one does not matter to whether it is held. */
+	/* Whether one is held does not depend on its content. */
 	assert_int_equal(file_write_atomic(odd, STR("profllm lock 2\n\x1b[2J"), NULL), 0);
 	assert_false(lock_is_held(dir, "gpu-odd", &who));
 	assert_int_equal(who.pid, 0);
@@ -330,7 +330,7 @@ static void the_folder(void **state)
 	free(file);
 }
 
-/* Others may put a link where the folder of all users will be: nothing behind it is changed. */
+/* Others may put a link where the folder of all users will be: its target is not changed. */
 static void the_folder_is_no_link(void **state)
 {
 	char *target = file_join(dir, "target"), *link = file_join(dir, "link");
@@ -349,7 +349,7 @@ static void the_folder_is_no_link(void **state)
 	assert_int_equal(st.st_mode & 07777, 0700);
 	assert_int_equal(lock_make_folder(dangling, &e), -1);
 	assert_false(file_exists(none));
-	/* What somebody else made is used as it is. */
+	/* A folder that already exists is used as it is. */
 	assert_int_equal(lock_make_folder(target, &e), 0);
 	assert_int_equal(stat(target, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0700);

@@ -105,7 +105,7 @@ static pid_t number_in(const char *path)
 	return pid;
 }
 
-/* Ended by somebody else a moment ago: its parent may not have collected it yet. */
+/* Another process ended it a moment ago: its parent may not have collected it yet. */
 static bool is_gone(pid_t pid)
 {
 	for (int i = 0; i < 500; i++) {

@@ -26,7 +26,7 @@
 	"null, \"latency\": {\"avg_latency\": 2.5}}}"
 #define FAILED "{" HEAD ", \"config\": {\"name\": \"x\"}, \"results\": null}"
 
-/* Without a log, what is known of a server stands for it. */
+/* Without a log, what is known of a server identifies it. */
 #define KEY "\"server_key\": \"[{\\\"port\\\": 9, \\\"max_num_seqs\\\": 4, \\\"request_rate\\\": 7, " \
 	"\\\"quantization\\\": null}, \\\"\\\", \\\"\\\"]\""
 

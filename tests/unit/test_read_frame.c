@@ -3,7 +3,7 @@
  * test_read_frame.c - records filtered, binned, grouped and written as CSV.
  *
  * sweep_plot_golden.h (written by tests/peer/sweep/golden_plot.py) holds what upstream's own
- * functions and pandas make of the same records; the other rows are checked by hand.
+ * functions and pandas make of the same records; the other rows were checked manually.
  */
 #include <setjmp.h>
 #include <stdarg.h>

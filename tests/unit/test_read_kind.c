@@ -45,7 +45,7 @@ static void names(void **state)
 			fail_msg("%s", rows[i].name);
 }
 
-/* A sweep's summaries stand for the folder; else its own results do. */
+/* A sweep's summaries represent the folder; without any, its own results do. */
 static void folders(void **state)
 {
 	struct result_files files = { 0 };

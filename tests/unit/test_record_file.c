@@ -182,7 +182,7 @@ static void test_truncation(void **state)
 	buf_release(&bytes);
 }
 
-/* Every flipped bit is noticed: refused, or told as a file that broke off. */
+/* Every flipped bit is detected: the file is refused, or reported as incomplete. */
 static void test_bit_flips(void **state)
 {
 	struct buf bytes = { 0 };

@@ -92,7 +92,7 @@ static void test_stream(void **state)
 	assert_int_equal(record_stream_close(NULL, &e), 0);
 }
 
-/* A file that cannot grow: told once, at the end, and the record in memory is whole. */
+/* A file that cannot grow: reported once, at the end, and the record in memory is whole. */
 static void test_stream_full(void **state)
 {
 	struct record a = { 0 };

@@ -428,9 +428,9 @@ static const struct {
 };
 
 /*
- * log and pow may differ in the last bit between C libraries and processors
- * (with or without fused multiply-add). We must equal NumPy on the same machine,
- * which the golden machine stands for only when its log and pow are ours.
+ * log and pow may differ in the last bit between C libraries and processors (with or without fused
+ * multiply-add). We must equal NumPy on the same machine, so golden values only apply if this
+ * machine's log and pow equal those of the machine that made them.
  */
 static bool is_golden_libm(void)
 {

@@ -203,7 +203,7 @@ static struct talk_answer second_fails(unsigned n, const char *last)
 	return (struct talk_answer){ .status = n == 1 ? 500 : 0 };
 }
 
-/* A failed turn: what follows it is cancelled, or goes on with an empty answer. */
+/* A failed turn: what follows it is cancelled, or continues with an empty answer. */
 static void a_failed_turn_ends_its_conversation(void **state)
 {
 	static const struct talk_turn chain[] = CHAIN_OF_THREE;
@@ -388,12 +388,12 @@ static void a_client_picks_what_comes_next(void **state)
 	}
 	assert_int_equal(t.record.row[0].attempts, 2);
 	assert_int_equal(t.record.row[0].parent, 1);
-	assert_int_equal(t.record.row[3].state, REQ_CANCELLED); /* nobody picked it */
+	assert_int_equal(t.record.row[3].state, REQ_CANCELLED); /* not picked */
 	assert_non_null(strstr(talk_messages(5), "re:two"));
 	talk_release(&t);
 }
 
-/* A warm-up's answer stands in for that of an entry that is not sent. */
+/* A warm-up's answer replaces that of an entry that is not sent. */
 static void an_earlier_answer_is_continued(void **state)
 {
 	static const struct talk_turn chain[] = CHAIN_OF_THREE;

@@ -211,7 +211,7 @@ static void draws_do_not_disturb_each_other(void **state)
 		run_release(&r[i]);
 }
 
-/* Every run has its own record; the median's is found, and all values are told. */
+/* Every run has its own record; the median's is found, and all values are reported. */
 static void runs_are_kept(void **state)
 {
 	const struct repeat_run *median;

@@ -80,7 +80,7 @@ static void heads_are_complete(void **state)
 	}
 }
 
-/* An API's own headers stand in place of ours, --header in place of them. */
+/* An API's own headers replace ours, --header replaces both. */
 static void no_header_is_sent_twice(void **state)
 {
 	static const struct endpoint_header own[] = {
@@ -157,7 +157,7 @@ static void looking_ahead_gives_the_same_bytes(void **state)
 		assert_memory_equal(tail.data, all.request[entry].p, tail.len);
 	}
 	buf_release(&tail);
-	prepared_release(&ahead); /* with entries nobody took */
+	prepared_release(&ahead); /* with entries that were not taken */
 	prepared_release(&all);
 	set_release(&s);
 }

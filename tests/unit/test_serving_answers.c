@@ -348,7 +348,7 @@ static double metric(const struct rig *r, const char *name)
 	return v;
 }
 
-/* One at a time: of those that wait, whoever is more urgent is served first. */
+/* One at a time: of the waiting requests, the most urgent is served first. */
 static void test_priority_decides(void **state)
 {
 	static const int priority[] = { 5, 0, -5 };

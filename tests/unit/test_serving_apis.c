@@ -439,7 +439,7 @@ static void test_slow_heads_of_streams(void **state)
 	assert_int_equal(a.events, 3);
 	assert_true(a.is_done);
 	client_close(&c);
-	/* A client that does not wait for the end of the head leaves nothing behind. */
+	/* A client that does not wait for the end of the head causes no leak. */
 	c = client_open(&r);
 	client_ask(&c, "POST", "/v1/completions", "", ASK(3, ""));
 	client_wait(c.fd, POLLIN);
@@ -659,7 +659,7 @@ static void test_controls(void **state)
 			assert_non_null(strstr(reply.body.data, rows[i].body));
 		reply_release(&reply);
 	}
-	/* Asleep, the engine answers nobody; awake, it does. */
+	/* Asleep, the engine does not answer; awake, it does. */
 	c = client_open(&r);
 	client_ask(&c, "POST", "/completion", "", "{\"prompt\":\"a\",\"n_predict\":2}");
 	quiet = (struct pollfd){ .fd = c.fd, .events = POLLIN };

@@ -155,7 +155,7 @@ static void test_share_of_mistakes(void **state)
 	buf_release(&first);
 }
 
-/* Whoever does not know a member ignores it. */
+/* A server that does not know a member ignores it. */
 static void test_unknown_members_are_ignored(void **state)
 {
 	static const struct { bool is_guided, is_ignored; const char *members; } rows[] = {

@@ -189,7 +189,7 @@ static void test_classes_under_overload(void **state)
 	/* Everybody waits alike. */
 	assert_true(fcfs.ttft_s[0] > 2);
 	assert_true(fabs(fcfs.ttft_s[0] / fcfs.ttft_s[1] - 1) < 0.02);
-	/* Nobody is thrown out of the batch, but places in it become free all the time. */
+	/* No request is evicted from the batch, but places in it become free all the time. */
 	assert_true(priority.ttft_s[0] < alone + 0.2);
 	assert_true(priority.ttft_s[1] > fcfs.ttft_s[1] * 1.1);
 	assert_true(priority.e2el_s[0] < fcfs.e2el_s[0] / 3);

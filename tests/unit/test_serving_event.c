@@ -271,7 +271,8 @@ static void test_uniform_events(void **state)
 					      STR("sim"), 5, STR("hi"));
 				f[which].is_crlf = i & 1;
 				f[which].is_commented = i & 2;
-				f[which].choices = which ? 2 : 1; /* 2: each is spelled anew */
+				f[which].choices = which ? 2 : 1; /* 2: each is written
+								   * separately */
 			}
 			event_write(&f[which], &events[event], &out[which]);
 		}

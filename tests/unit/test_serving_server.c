@@ -339,7 +339,7 @@ static void test_tls(void **state)
 	tls_exchange(&c, request, "data: [DONE]", &plain);
 	assert_non_null(strstr(plain.data, "\"completion_tokens\":4}"));
 	client_close(&c);
-	/* Somebody who speaks no TLS is hung up on. */
+	/* A client that does not use TLS is disconnected. */
 	c = client_open(&r);
 	client_send(&c, STR("GET / HTTP/1.1\r\nHost: x\r\n\r\n"));
 	while (client_more(&c, &(struct reply){ 0 }))

@@ -159,7 +159,8 @@ static void test_known_prompts(void **state)
 	assert_int_equal(sum.end_ns, 740 * US);
 	sum = (struct batch_sum){ 0 };
 	batch_run(&b, &item, 1, &how, &sum);
-	assert_int_equal(item.known, 48); /* its last token is computed, hence its last block */
+	assert_int_equal(item.known, 48); /* its last token is computed, and with it its last
+					   * block */
 	assert_int_equal(sum.end_ns, (100 + 160) * US);
 	batch_engine_release(&b);
 }
@@ -463,7 +464,7 @@ static void test_mishaps(void **state)
 	assert_false(mishap_strikes(&m, STR("generate")));
 	for (size_t i = 0; i < COUNT(wrong); i++) {
 		if (strcmp(wrong[i], "hang@") == 0)
-			continue; /* nothing behind it: as without */
+			continue; /* nothing follows it: as without */
 		e = (struct err){ 0 };
 		assert_int_equal(mishap_read(&m, wrong[i], &e), -1);
 		assert_int_equal(e.code, ERR_USAGE);

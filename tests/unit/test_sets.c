@@ -173,7 +173,7 @@ static void custom_reads_lines(void **state)
 	fixture_release(&f);
 }
 
-/* What a row holds beside what is sent is named, once a key. */
+/* Keys of a row that are not used are named, once per key. */
 static void keys_without_use_are_named(void **state)
 {
 	static const char rows[] =

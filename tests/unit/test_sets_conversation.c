@@ -72,7 +72,7 @@ static void write_file(const char *name, struct str text, char path[128])
 	assert_int_equal(file_write_atomic(path, text, &e), 0);
 }
 
-/* Reads text as a file; with `letters` of T beside it, whose path replaces "%s". */
+/* Reads text as a file; with a file of `letters` T next to it, whose path replaces "%s". */
 static int read_text(const char *name, const char *text, size_t letters, struct conversations *c,
 		     struct err *e)
 {

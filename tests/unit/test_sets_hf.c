@@ -305,7 +305,7 @@ static void calls_come_in_turn(void **state)
 	expect_note(&f, "2 rows were skipped");
 	workload_release(&f.w);
 	f.w = (struct workload){ 0 };
-	f.render_rc = -1; /* once: nobody is asked again in vain */
+	f.render_rc = -1; /* once: the server is not asked again */
 	expect(&f, 4);
 	assert_int_equal(f.w.v[0].prompt_len, tokens("s0"));
 	expect_note(&f, "no such server");
@@ -513,7 +513,7 @@ static void parquet_gives_what_json_gives(void **state)
 	}
 }
 
-/* A cache of the hub, as its own library leaves it; nobody is asked. */
+/* A cache of the hub, as its own library leaves it; no request is made. */
 static void the_hubs_cache_is_read(void **state)
 {
 	const char *commit = "0123456789012345678901234567890123456789";

@@ -12,7 +12,7 @@
 
 struct shards {
 	const uint64_t *size;
-	size_t asked;      /* how often somebody wanted to know */
+	size_t asked;      /* number of calls */
 	size_t failing;    /* this one cannot be read; SIZE_MAX: all can */
 };
 

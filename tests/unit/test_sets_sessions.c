@@ -209,7 +209,7 @@ static void multi_turn_has_delays_and_times(void **state)
 	fixture_release(&f);
 }
 
-/* Rows of one session follow each other; each stands alone. */
+/* Rows of one session follow each other; each has only its own message. */
 static void single_turn_has_order_and_no_history(void **state)
 {
 	struct fixture f;

@@ -260,8 +260,8 @@ static void equal_ids_are_equal_blocks(void **state)
 	assert_true(same(a, first, 4)); /* in every version, on every machine */
 	assert_true(same(a, b, 16));
 	assert_false(same(a + 16, b + 16, 16));
-	assert_true(same(b + 16, c, 16) && same(a, c + 16, 16)); /* wherever a block stands */
-	/* A block behind others is no beginning. */
+	assert_true(same(b + 16, c, 16) && same(a, c + 16, 16)); /* at any place of a block */
+	/* A block that follows others is not a beginning. */
 	assert_true(f.w.trace->ideal_hit_rate == 16.0 / 104);
 	fixture_release(&f);
 }
@@ -335,7 +335,7 @@ static void a_salt_makes_other_blocks(void **state)
 	fixture_release(&f);
 }
 
-/* Words of the built-in tokenizer are their own tokens wherever they stand. */
+/* Words of the built-in tokenizer are their own tokens everywhere. */
 static void text_keeps_the_shared_tokens(void **state)
 {
 	struct fixture f;

@@ -214,7 +214,7 @@ static void sessions_are_read(void **state)
 	free(path);
 }
 
-/* A file that somebody made up: no turn waits for a later one, or continues what has not ended. */
+/* Invalid files: no turn waits for a later one, or continues what has not ended. */
 static void other_sessions_are_refused(void **state)
 {
 	char *path = file_join(dir, "bad.bin"), hash[DIGEST_HEX];
@@ -366,7 +366,7 @@ static void the_description_holds(void **state)
 	free(path);
 }
 
-/* Ids become headers: one that would end its line is refused, whoever made the file. */
+/* Ids become headers: one that would end its line is refused in any file. */
 static void ids_stay_on_their_line(void **state)
 {
 	char hash[DIGEST_HEX], *path = file_join(dir, "line.bin");

@@ -208,7 +208,7 @@ static void shares_of_servers(void **state)
 	assert_int_equal(got.fault, ALLOCATE_FAULT_NO_GPU);
 	assert_string_equal(got.text, "resources.gpus: 4 given, but the 3 servers need 3 together");
 
-	/* One that was started by somebody else gets nothing; the only other one gets all. */
+	/* An attached server gets nothing; the only other one gets all. */
 	m.server[0].url = m.server[1].url = "http://127.0.0.1:1";
 	take(&m.x, s, NULL);
 	assert_string_equal(got.places, "0,1,2,3");
@@ -644,7 +644,9 @@ static void first_come(void **state)
 	assert_string_equal(got.places, "0");
 	give();
 
-	/* One that was killed while it waited stands in nobody's way, nor does its file. */
+	/*
+	 * An experiment that was killed while it waited does not block others, nor does its file.
+	 */
 	hold(s, 2, &held);
 	early = other(3, "never");
 	await_file("locks/queue/000000000001");
@@ -657,7 +659,7 @@ static void first_come(void **state)
 	gpu_close(s);
 }
 
-/* One that waits for a GPU of its own choice keeps nobody from the others. */
+/* One that waits for a particular GPU does not keep others from the rest. */
 static void names_apart(void **state)
 {
 	struct gpu_set *s = fake_open("count 2\n");
@@ -685,7 +687,7 @@ static void names_apart(void **state)
 	gpu_close(s);
 }
 
-/* Ten at once, one to three GPUs each on a machine of four: nobody meets another. */
+/* Ten at once, one to three GPUs each on a machine of four: no GPU is given out twice. */
 static void many_at_once(void **state)
 {
 	enum { PROCESSES = 10 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_stages_ports.c - ports that nobody else takes, whether they know of locks or not. */
+/* test_stages_ports.c - ports that no other program takes, whether it knows of locks or not. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

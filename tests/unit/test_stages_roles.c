@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_stages_roles.c - what servers of one experiment are told: of each other, of their
- * profiler, and as containers. Words in, words out; nothing is started.
+ * test_stages_roles.c - the options of an experiment's servers: about each other, their profiler,
+ * and as containers. Words in, words out; nothing is started.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -135,7 +135,7 @@ static void test_profiling_words(void **state)
 	const struct {
 		const char *version;
 		char *const *given, *const *env;
-		const char *more, *lines; /* behind the words that were given */
+		const char *more, *lines; /* after the words that were given */
 	} rows[] = {
 		{ "0.11.0", vllm, NULL, "", "VLLM_TORCH_PROFILER_DIR=/tmp|VLLM_RPC_TIMEOUT=60000" },
 		{ "0.12.3", vllm, NULL, "", "VLLM_TORCH_PROFILER_DIR=/tmp|VLLM_RPC_TIMEOUT=60000" },
@@ -300,7 +300,7 @@ static void test_container_words(void **state)
 		const char *container;
 		char *const *words;
 		bool is_amd;
-		const char *out; /* behind --label profllm.run=R */
+		const char *out; /* after --label profllm.run=R */
 	} rows[] = {
 		{ "{image: v/o:1}", vllm, false,
 		  "--network|host|--ipc|host|--gpus|\"device=0,GPU-1\"|-v|/t:/t|-e|HF_TOKEN|-e|A=b c|"

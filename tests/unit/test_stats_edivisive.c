@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_stats_edivisive.c - change points: exact cases, and how often they are right on seeded
- * series like those of the study behind them (bench/trends.c has more trials and more scenes).
+ * series like those of the study (bench/trends.c has more trials and more scenes).
  */
 #include <math.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_store_columns.c - what somebody finds who asks the database itself: every column that the
- * schemas know from the start, also in a store of an older program, and indexes. On both databases.
+ * test_store_columns.c - the database as seen by a user's own SQL: every column that the schemas
+ * know from the start, also in a store of an older program, and indexes. On both databases.
  */
 #define STORE_RIG "test_store_columns_c"
 #include "store_rig.h"
@@ -57,7 +57,7 @@ static void check_all_there(struct db *d)
 	for (size_t i = 0; i < known_column_count; i++) {
 		char sql[300];
 
-		/* SQLite takes such a name for a text, but not behind a table's. */
+		/* SQLite takes such a name for a text, but not after a table's. */
 		snprintf(sql, sizeof(sql), "SELECT count(benchmark_runs.\"%s\") FROM benchmark_runs",
 			 known_columns[i].name);
 		ask(d, sql);
@@ -244,7 +244,7 @@ static void names_are_known(void **state)
 			fail_msg("%s: %d", names[i].name, !names[i].is_known);
 	for (size_t i = 1; i < known_column_count; i++)
 		assert_true(strcmp(known_columns[i - 1].name, known_columns[i].name) < 0);
-	/* They have to fit into a table beside what nobody knows. */
+	/* They have to fit into a table together with unknown columns. */
 	assert_true(known_column_count + 300 < COLUMNS_WIDE_MAX);
 }
 

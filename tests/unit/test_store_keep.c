@@ -258,10 +258,10 @@ static void backup_and_restore(const char *url)
 	store_close(t);
 	assert_int_equal(store_restore(to, file, false, NULL), -1);
 	must(store_restore(to, file, true, e));
-	t = open_store(to, false); /* the snapshot beside it is of what was there before */
+	t = open_store(to, false); /* the snapshot next to it is of the earlier content */
 	assert_int_equal(shown(t, INDEX_SUPERSEDED, false), 41);
 	must(store_restore(url, file, true, e));
-	assert_int_equal(store_refresh(s, NULL), -1); /* who has it open is told */
+	assert_int_equal(store_refresh(s, NULL), -1); /* a store that has it open reports it */
 	store_close(s);
 	s = open_store(url, false);
 	same_runs(s, t);
@@ -394,7 +394,7 @@ static void test_old_runs(void **state)
 /* ---- many changes at once, and what is gone for good ---- */
 
 #define MANY 600
-#define MANY_BYTES_MAX (2 << 20) /* that all their changes may add while somebody reads */
+#define MANY_BYTES_MAX (2 << 20) /* that all their changes may add during a read */
 
 /*
  * Another process archives every run, and this one does, while a reader holds a version: memory

@@ -287,7 +287,7 @@ static void open_one(PGconn *c, const char *sql)
 }
 
 /*
- * A writer takes a number of change and commits late. Nobody gets a higher number meanwhile, so a
+ * A writer takes a number of change and commits late. No one gets a higher number meanwhile, so a
  * dashboard that follows the numbers misses nothing.
  */
 static void held_open(const char *url)

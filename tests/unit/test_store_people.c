@@ -383,7 +383,7 @@ static const char *state_of(struct store *s, struct arena *a, int64_t run)
 	return arena_text(a, t[0].state);
 }
 
-/* A trace that comes along with its run is taken once; what expired comes back only by hand. */
+/* A trace that comes along with its run is stored once; an expired one only returns manually. */
 static void traces_that_come_along(const char *url)
 {
 	struct arena a = { 0 };
@@ -417,7 +417,7 @@ static void test_traces_that_come_along(void **state)
 	with_stores(traces_that_come_along);
 }
 
-/* A restored store lacks the files, which is nothing wrong; the same file again mends it. */
+/* A restored store lacks the files, which is not an error; the same file again completes it. */
 static void traces_of_a_backup(const char *url)
 {
 	static int number;
@@ -565,7 +565,7 @@ static void *take_in(void *self)
 	return rc < 0 ? self : NULL;
 }
 
-/* Whoever sees that a job is done finds its runs in the index. */
+/* A client that sees that a job is done finds its runs in the index. */
 static void watched_jobs(const char *url)
 {
 	struct store *s = open_store(url, false);

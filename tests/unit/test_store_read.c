@@ -377,7 +377,7 @@ static void kinds(void **state)
 	}
 }
 
-/* ---- what is kept beside the cells ---- */
+/* ---- what is kept in addition to the cells ---- */
 
 static struct read_file read(const char *text, struct arena *a)
 {
@@ -516,13 +516,15 @@ static const struct {
 	  "benchmark.max_concurrency: \"a lot\" (expected a number); "
 	  "server.enforce_eager: 3 (expected true or false)",
 	  { "benchmark.max_concurrency=absent", "server.enforce_eager=absent" } },
-	/* What a text spells is no mistake of a setting, nor is a number where a text is known. */
+	/*
+	 * A text that spells a number is a valid setting, and so is a number where a text is known.
+	 */
 	{ "{\"request_throughput\": 1, \"max_concurrency\": \"8\", \"revision\": 7, \"seed\": \"None\", "
 	  "\"max_model_len\": \"auto\"}", NULL,
 	  { "benchmark.max_concurrency=8.0", "server.revision='7'", "benchmark.seed=absent",
 	    "server.seed=null", "server.max_model_len='auto'" } },
 	{ "{\"request_throughput\": 1, \"note\": -5, \"my_metric_ms\": -5}", NULL,
-	  { "tags.note=-5.0", "my_metric_ms=-5.0" } }, /* of these nobody knows the range */
+	  { "tags.note=-5.0", "my_metric_ms=-5.0" } }, /* the range of these is unknown */
 };
 
 static void left_out(void **state)

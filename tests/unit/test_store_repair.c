@@ -145,7 +145,7 @@ static void a_run_adds_some(const char *url)
 	arena_release(&a);
 }
 
-/* Thirty uploads of junk, each by itself, leave room for somebody else's one name. */
+/* Thirty uploads of junk, each by itself, leave room for another user's one name. */
 static void junk_leaves_room(const char *url)
 {
 	struct store *s = open_store(url, false);
@@ -175,7 +175,7 @@ static void junk_leaves_room(const char *url)
 	assert_int_equal(value_of(s, r.id, "tags.parameter-0"), 7);
 	assert_int_equal(ask(url, "SELECT count(*) FROM benchmark_runs"
 			     " WHERE benchmark_runs.\"tags.parameter-0\" = 7"), 1);
-	/* All that the schemas list still fits beside it. */
+	/* All that the schemas list still fits in addition. */
 	assert_true(c.max + known_listed_count() <= INDEX_COLUMNS_MAX);
 	is_clean(s);
 	/* And goes: the table of SQL is full then, so new names take over from old ones. */
@@ -271,7 +271,7 @@ static void a_name_comes_again(const char *url)
 	arena_release(&a);
 }
 
-/* More names come and go than an index holds, before anybody has cleaned it. */
+/* More names come and go than an index holds, before it has been cleaned. */
 static void an_index_makes_room(const char *url)
 {
 	struct store *s = open_store(url, false), *other = open_store(url, true);

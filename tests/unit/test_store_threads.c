@@ -290,7 +290,7 @@ static void connections_cut(const char *url)
 	w.store = open_store(url, false);
 	must(store_refresh(w.store, e));
 	assert_int_equal(store_find(w.store, STR("none")), 0);
-	cut_all(c); /* between two questions nobody notices */
+	cut_all(c); /* unnoticed between two questions */
 	assert_int_equal(store_find(w.store, STR("none")), 0);
 	must(store_put(w.store, make_runs(&a, "x", 0, 1), 1, STR(""), &a, &out, e));
 	assert_int_equal(pthread_create(&thread, NULL, put_on, &w), 0);
@@ -351,7 +351,7 @@ static void server_hangs(const char *url)
 				      "hangs, is overloaded or cannot be reached");
 	assert_int_equal(why.code, ERR_NET);
 	assert_in_range(clock_mono_ns() - start, 2000000000, 30000000000);
-	/* For a moment all who ask are told so at once, then connections are new. */
+	/* For a moment all queries fail at once, then connections are new. */
 	assert_int_equal(store_put(s, &run, 1, STR(""), &a, &out, &why), -1);
 	assert_non_null(strstr(why.text, "did not answer"));
 	assert_int_equal(store_job_step(s, &why), -1);

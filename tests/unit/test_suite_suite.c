@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_suite_suite.c - which experiments a configuration stands for, what they are called, in
- * which order they run; what is kept; imported tests and searches behind them; commands as texts;
- * times of a plan.
+ * test_suite_suite.c - the experiments of a configuration, their names and their order; what is
+ * kept; imported tests and searches after them; commands as texts; times of a plan.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -171,7 +170,7 @@ static void values(void **state)
 	assert_false(suite_same_servers(&m.s.member[0].x, &m.s.member[1].x));
 	drop(&m);
 	make_as(&m, SIM "experiments: [{name: a, server: {seed: 5}}, {name: b}]", "server.seed=7", &o);
-	assert_int_equal(m.rc, 0); /* --set wins over the list */
+	assert_int_equal(m.rc, 0); /* --set takes precedence over the list */
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(json_int(json_get(m.s.member[i].x.server[0].values, "seed"), 0), 7);
 	assert_true(suite_same_servers(&m.s.member[0].x, &m.s.member[1].x));
@@ -285,7 +284,7 @@ static void server_starts(void **state)
 		{ SIM, "matrix: {benchmark.seed: [1, 2]}\nrepeat: 3\njobs: 2\n", 6 },
 		{ SIM, "matrix: {profiling.delay_s: [1, 2]}\n", 2 },
 		{ SIM, "matrix: {resources.wait_s: [1, 2]}\n", 2 },
-		/* Nobody knows how to empty its caches. */
+		/* There is no known way to empty its caches. */
 		{ other, "matrix: {benchmark.seed: [1, 2]}\n", 2 },
 		{ other, "matrix: {benchmark.seed: [1, 2]}\nrestart: on-change\n", 1 },
 	};
@@ -605,7 +604,7 @@ static void searches(void **state)
 	}
 }
 
-/* A failure before any pass counts for nothing; the first behind a pass ends the list. */
+/* A failure before any pass is ignored; the first one after a pass ends the list. */
 static void static_lists(void **state)
 {
 	static const struct adapt_point points[] = {

@@ -140,7 +140,7 @@ static void test_tolerance(void **state)
 	assert_true((double)(b.failing - b.passing) <= 0.05 * (double)b.failing);
 }
 
-/* A level that passes above one that fails is told. */
+/* A level that passes above one that fails is reported. */
 static void test_not_monotone(void **state)
 {
 	static const struct { int64_t level; bool passes; } told[] = {

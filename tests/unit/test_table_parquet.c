@@ -130,7 +130,7 @@ static void test_wanted_columns(void **state)
 	close_file(&f);
 }
 
-/* What is damaged in a column that nobody wants is never looked at. */
+/* Damage in a column that is not wanted is never read. */
 static void test_unwanted_damage(void **state)
 {
 	const char *const id[] = { "id", NULL };
@@ -235,7 +235,7 @@ static void test_damaged_ends(void **state)
 	check_patch("bare-list", 4, STR("\xff\xff"), 0, "header of the page at byte 4 is damaged");
 }
 
-/* The only row group of a file says that it has n rows; the number stands in two varints. */
+/* The only row group of a file says that it has n rows; the number is in two varints. */
 static void test_more_rows_than_bytes(void **state)
 {
 	static const struct { uint64_t rows; const char *sentence; } rows[] = {
@@ -501,7 +501,7 @@ static void test_spelling(void **state)
 	check_spelling(time, STR("\xff\xff\xff\xff"), "-1");
 }
 
-/* Fewer than four bytes are left where a length should stand. */
+/* Fewer than four bytes are left for a length. */
 static void test_cut_lengths(void **state)
 {
 	const struct parquet_leaf text = { .type = PARQUET_BYTES };

@@ -120,7 +120,7 @@ static void net_stacked(void **state)
 		snprintf(path, sizeof(path), "%s/%s", sys, made[i]);
 		assert_int_equal(mkdir(path, 0777), 0);
 	}
-	/* No device at all, as in a container: what cannot be told apart counts. */
+	/* No device at all, as in a container: interfaces that cannot be distinguished count. */
 	host_find_nets(sys, &nets);
 	assert_true(nets.n == 0 && nets.n_left_out == 2);
 	assert_true(host_parse_net(str_of(text), &nets, &received, &sent));
@@ -268,7 +268,7 @@ static void gone_tree(void **state)
 	assert_false(tree_watch_read(&w, &v));
 	assert_true(v.processes == 0);
 	find(&w, false);
-	/* A number that is given again does not stand for the old one. */
+	/* A reused process number does not mean the old process. */
 	w.root = getpid();
 	find(&w, false);
 	tree_watch_release(&w);
@@ -374,7 +374,7 @@ static void a_while(void **state)
 	took_s = (double)(energy->point[energy->n - 1].at_ns - energy->point[0].at_ns) / 1e9;
 	joules = energy->point[energy->n - 1].value - energy->point[0].value;
 	assert_true(took_s >= 0.4);
-	/* A point is stamped just behind its reading; both ends by much less than this. */
+	/* A point is stamped just after its reading; both ends by much less than this. */
 	assert_true(fabs(joules - 500 * took_s) <= 500 * 0.1);
 	cpu = series(&r, SYSTEM_SAMPLER_CPU, "");
 	assert_true(cpu->n == energy->n);
@@ -407,7 +407,7 @@ static void never_dear(void **state)
 	record_release(&r);
 }
 
-/* One who never comes back is left behind, and the run goes on. */
+/* A sampler that never returns is abandoned, and the run continues. */
 static atomic_bool is_released, is_entered;
 static void hangs(void *self)
 {

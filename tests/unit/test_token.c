@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_token.c - the built-in tokenizer, where tokenizers are looked for, what
- * lies beside them, and one sentence for every way a file can be wrong.
+ * test_token.c - the built-in tokenizer, where tokenizers are looked for, the files next to them,
+ * and one sentence for every way a file can be wrong.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -219,7 +219,7 @@ static void test_not_found(void **state)
 	}
 }
 
-/* ---- files beside it ---- */
+/* ---- files next to it ---- */
 
 static void test_special_ids(void **state)
 {

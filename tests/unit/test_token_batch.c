@@ -99,7 +99,7 @@ static void test_equal(void **state)
 	buf_release(&bytes);
 }
 
-/* Of several texts that are too long, the first is named, whoever comes upon it. */
+/* Of several texts that are too long, the first is named, whichever thread finds it. */
 static void test_refused(void **state)
 {
 	const struct str too_long = { "", TOKEN_TEXT_BYTES_MAX + (size_t)1 };

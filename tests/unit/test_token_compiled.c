@@ -148,7 +148,7 @@ static void test_sources(void **state)
 	assert_true(str_eq(buf_str(&path), buf_str(&other)));
 	touch(one);
 	assert_true(is_cached(one));
-	/* Other contents, or a file that appears beside it, are not. */
+	/* Other contents, or a file that appears next to it, are not. */
 	assert_int_equal(file_write_atomic(two, STR("{}"), NULL), 0);
 	assert_false(is_cached(two));
 	assert_int_equal(file_write_atomic(beside, STR("x"), NULL), 0);

@@ -230,7 +230,7 @@ static void test_wrong_decoders(void **state)
 	free(path);
 }
 
-/* Texts that grow without end are an error before they take the memory. */
+/* Texts that grow without limit are an error before they take the memory. */
 static void test_limits(void **state)
 {
 	char *path = file_join(dir, "tokenizer.json");

@@ -39,7 +39,7 @@ static void add_raw(struct buf *out, struct json_slice v)
 	buf_add_text(out, v.kind == JSON_STRING ? "\"" : "");
 }
 
-/* The members of base with the values that over has for them; a model's likewise. */
+/* The members of base with the values of over; the same within "model". */
 static void add_object(struct buf *out, struct json_slice base, struct json_slice over)
 {
 	struct json_iter it = json_iter(base);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_token_pretok.c - stages of pre-tokenizers: the words they cut, in the order they
- * stand, and what is refused.
+ * test_token_pretok.c - stages of pre-tokenizers: the words they cut, in order, and what is
+ * refused.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -130,7 +130,7 @@ static void test_sequences(void **state)
 		{ SEQ("{'type':'WhitespaceSplit'}," METASPACE("")), "a b", MARK "a|" MARK "b" },
 		{ SEQ(DIGITS("true") "," BYTE_LEVEL("false", "true")), "a 12 b", "a| |1|2| b" },
 		{ SEQ(SEQ("{'type':'Punctuation'}") "," DIGITS("false")), "a-12b", "a|-|12|b" },
-		/* Behind ByteLevel: each byte is a character, and B2 looks like a digit. */
+		/* After ByteLevel: each byte is a character, and B2 looks like a digit. */
 		{ SEQ(BYTE_LEVEL("false", "true") "," DIGITS("true")), "e\xcc\xb2 1", "e|\xcc|\xb2| |1" },
 		{ SEQ(BYTE_LEVEL("false", "false") ",{'type':'WhitespaceSplit'}"), "a b", "a b" },
 		{ SEQ(BYTE_LEVEL("false", "false") "," PUNCTUATION("Removed")), "a-b\xc2\xa1" "c",

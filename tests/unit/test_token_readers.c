@@ -109,7 +109,7 @@ static void add_base64(struct buf *out, const char *p, size_t n)
 }
 
 /*
- * The bytes are ranks 0 to 255. "wxyz" is no sum of two tokens, so only a whole word is it; of
+ * The bytes are ranks 0 to 255. "wxyz" is not a sum of two tokens, so only a whole word is it; of
  * "bc" and "ab" the lower rank is merged first.
  */
 static const char *const WORDS[] = { "bc", "ab", "abc", " a", "wxyz", "\xe4\xb8\xad", "the", "\xe4\xb8" };

@@ -225,7 +225,7 @@ static struct index *make_index(size_t n)
 	return x;
 }
 
-/* The columns chosen, with a space behind each. */
+/* The columns chosen, each followed by a space. */
 static void choose(size_t runs, struct buf *out)
 {
 	struct index *x = make_index(runs);

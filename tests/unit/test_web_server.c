@@ -369,7 +369,7 @@ static struct sockaddr_storage address_of(const char *text)
 	return a;
 }
 
-/* Behind a socket of both families clients of IPv4 are told apart, too. */
+/* Clients of IPv4 are also distinguished on a socket of both families. */
 static void clients_are_told_apart(void **state)
 {
 	static const struct { const char *a, *b; bool is_same; } rows[] = {

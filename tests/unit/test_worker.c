@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_worker.c - programs on the other end of the talk: good ones, and every bad one.
+ * test_worker.c - worker programs: good ones, and every kind of bad one.
  *
- * They are lines of Perl behind a common beginning. Whatever they start carries a variable in its
+ * They are lines of Perl after a common beginning. Whatever they start carries a variable in its
  * environment; after each case nothing that carries it may be left.
  */
 #include <stdarg.h>

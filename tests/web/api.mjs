@@ -95,7 +95,7 @@ async function ask(method, target, body) {
 	return value;
 }
 
-/** A wrong request: told as a problem. */
+/** A wrong request: answered with a problem. */
 async function refused(method, target, status, body) {
 	const answer = await fetch(new URL(target, url), { method, body: body && JSON.stringify(body) });
 	const value = await answer.json();

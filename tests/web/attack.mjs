@@ -317,8 +317,8 @@ async function lane(n) {
 		const sent = list.map((r) => make.bytes(r));
 		for (let k = 0; k < list.length; k++)
 			list[k].is_raw ||= sent[k].indexOf('\r\n\r\n') > head_bytes_max;
-		// When one of them makes the server end the connection, those behind it are unread, the
-		// connection is reset, and what is still on its way of the answers before is lost.
+		// When one of them makes the server end the connection, later ones are unread, the
+		// connection is reset, and what is still on its way of the earlier answers is lost.
 		for (let k = 0; k < list.length - 1; k++)
 			list[k].may_be_cut = true;
 		if (style < 0.08) { // pipelined

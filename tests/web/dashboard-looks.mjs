@@ -73,7 +73,7 @@ async function door(browser) {
 	await context.close();
 }
 
-/** As somebody who has just started it and opens the URL that stands in the terminal. */
+/** As a user who has just started it and opens the URL printed in the terminal. */
 async function printed(browser) {
 	const it = await dashboard('made-token');
 	let target;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dashboard-pages.mjs: a walk through the pages beside Runs: 100 files are uploaded, looked at,
+// dashboard-pages.mjs: a walk through the pages other than Runs: 100 files are uploaded, viewed,
 // compared and judged, and an experiment is started on the simulator. Every number is the API's; no
 // request leaves the origin.
 import { readFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// schema.mjs: the shipped JSON Schema, held by Ajv against documents made by hand
-// (tests/unit/documents), against changed ones that it must refuse, and against real runs.
+// schema.mjs: checks with Ajv that the shipped JSON Schema accepts example documents
+// (tests/unit/documents) and real runs, and refuses changed ones.
 import { createRequire } from 'node:module';
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

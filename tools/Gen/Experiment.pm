@@ -43,7 +43,7 @@ sub node_at($n, $path) {
 
 sub alternatives_of($n) { return split / or /, $n->{type} // 'object' }
 
-# path once for every name that its first place stands for, in the order of the names.
+# path once for every value of its first placeholder, in the order of the names.
 sub spread_places($result, $path) {
 	for my $place (keys_of($result->{names})) {
 		next if index($path, "<$place>") < 0;

@@ -27,7 +27,7 @@ const LIMIT = 0x110000;
 // Groups of several categories; the others partition all code points.
 const GROUPS = new Set(['Cased_Letter', 'Letter', 'Mark', 'Number', 'Other', 'Punctuation',
 	'Separator', 'Symbol']);
-// Scripts that regular expressions of tokenizers name; a stand-in never moves into one.
+// Scripts that regular expressions of tokenizers name; a substitute never moves into one.
 const NAMED_SCRIPTS = new Set(['Han', 'Hiragana', 'Katakana', 'Hangul', 'Thai', 'Lao', 'Arabic']);
 
 function root(version) {

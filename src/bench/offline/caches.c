@@ -55,7 +55,7 @@ int caches_new(struct caches *c, struct err *e)
 	return 0;
 }
 
-/* As much as can be goes. A folder that could not be read may be so in the next walk. */
+/* Removes as much as possible. A folder that could not be read may be readable in the next walk. */
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *where)
 {
 	(void)st;

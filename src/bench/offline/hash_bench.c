@@ -250,7 +250,7 @@ static struct json_writer question(struct buf *members)
 	return w;
 }
 
-/* members: a whole object, whose braces are the talk's to place. */
+/* members: a whole object, without the outer braces, which the channel adds. */
 static int ask(struct hash_run *t, const char *type, const struct buf *members,
 	       struct worker_reply *r, struct err *e)
 {

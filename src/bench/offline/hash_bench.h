@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hash_bench.h - `bench hash` and `bench prefix-block-hash`: how long the hash functions take
- * that an installed vLLM names the blocks of its prefix cache with (conversations spec 5.4).
+ * hash_bench.h - `bench hash` and `bench prefix-block-hash`: how long the hash functions take with
+ * which an installed vLLM names the blocks of its prefix cache (conversations spec 5.4).
  *
  * Draws and printed lines are made here and equal those of vLLM's scripts; the functions are vLLM's
- * own, called and timed by workers/hash_worker.py in the interpreter that has vLLM. A
- * program of --worker-cmd answers these questions (docs/guide/adapters.md is the protocol):
+ * own, called and timed by workers/hash_worker.py in the interpreter that has vLLM. A program of
+ * --worker-cmd answers these questions (docs/guide/adapters.md is the protocol):
  *   hash        function, bytes (hex), ints, iterations -> mean_s, std_s, or skipped: why not
  *   blocks      ids, is_first -> n: how many are held now
  *   block_hash  algorithm, block_size, trials -> times_s, or skipped
@@ -35,7 +35,7 @@ void hash_draw(int64_t seed, struct hash_payload *out);
 /* Python's Random(seed).randrange(vocab), n times; vocab at least 1. */
 void hash_draw_ids(int64_t seed, int64_t vocab, size_t n, uint32_t *out);
 
-/* What one function took; seconds. */
+/* The time of one function; seconds. */
 struct hash_time { const char *name; double mean_s, std_s; };
 /* "Results:" and the summary relative to the built-in function, lines with line ends. */
 void hash_lines(const struct hash_time *t, size_t n, struct buf *out);
@@ -44,8 +44,8 @@ void block_hash_line(const char *name, const double *times_s, size_t n, double t
 		     struct buf *out);
 
 /*
- * Run, say the lines through hooks->line as they come, and write --output-json. ERR_RUN: no vLLM
- * in that interpreter, or none of the functions could be timed.
+ * Runs the benchmark, prints lines through hooks->line as they come, and writes --output-json.
+ * ERR_RUN: no vLLM in that interpreter, or none of the functions could be timed.
  */
 int hash_run(const struct hash_opts *o, const struct offline_hooks *hooks, struct err *e);
 int block_hash_run(const struct hash_opts *o, const struct offline_hooks *hooks, struct err *e);

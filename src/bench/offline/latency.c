@@ -23,7 +23,7 @@
 
 #define TOKENS_COUNTED 0x1p53 /* a double holds each count below it */
 
-/* A normal variable's standard deviation over the median of its distances from its median. */
+/* A normal distribution's standard deviation divided by its median absolute deviation. */
 #define MAD_SCALE 1.4826
 
 static double median_deviation(const struct latency_runs *r, double median)
@@ -51,7 +51,7 @@ static bool is_apart(struct interval a, struct interval b)
 	return a.high < b.low || b.high < a.low;
 }
 
-/* Means of the first and of the last third, and whether they differ beyond chance. */
+/* Means of the first and of the last third, and whether they differ significantly. */
 static void judge_drift(const struct latency_runs *r, struct latency_facts *f)
 {
 	size_t n = r->n / 3;
@@ -67,13 +67,13 @@ static void judge_drift(const struct latency_runs *r, struct latency_facts *f)
 		f->doubts |= LATENCY_DRIFTS;
 }
 
-/* Tokens of an iteration: what was counted, else what was asked for. */
+/* Tokens of an iteration: counted, else requested. */
 static void count_tokens(const struct latency_runs *r, struct latency_facts *f)
 {
 	double wanted = (double)r->batch_size * (double)r->sequences * (double)r->output_len;
 	double n = (double)r->n;
 
-	/* What is beyond any count is asked for by mistake. */
+	/* Beyond any possible count: requested by mistake. */
 	f->expected_tokens = wanted < TOKENS_COUNTED / n ? (uint64_t)wanted * r->n : UINT64_MAX;
 	f->prompt_tokens = (double)r->batch_size * (double)r->input_len;
 	f->output_tokens = wanted;
@@ -140,7 +140,7 @@ void latency_terminal(const struct latency_facts *f, struct buf *out)
 			   fmt_f64(text, f->percentile_s[i]));
 }
 
-/* None of them makes a latency useless: all lower the verdict by one. */
+/* None of them makes a latency unusable: all lower the verdict by one level. */
 static const struct offline_doubt doubts[] = {
 	{ LATENCY_STOPPED, TRUST_DEGRADED, "interrupted", NULL },
 	{ LATENCY_SHORT, TRUST_DEGRADED, "short_answers", NULL },
@@ -153,7 +153,7 @@ static const struct offline_doubt doubts[] = {
 
 struct latency_figures { const struct latency_runs *r; const struct latency_facts *f; };
 
-/* One sentence. */
+/* Appends one sentence. */
 static void explain(const void *self, unsigned doubt, struct buf *out)
 {
 	const struct latency_runs *r = ((const struct latency_figures *)self)->r;
@@ -323,7 +323,7 @@ static bool has_profiler(const struct offline_engine *engine)
 	return has;
 }
 
-/* Only vLLM and what is modelled on it are known to refuse. */
+/* Only vLLM and engines modelled on it are known to refuse. */
 static int check_profiler(const struct offline_engine *engine, struct err *e)
 {
 	static const char *const asks[] = { "vllm", "vllm-chat", "sim" };
@@ -569,7 +569,7 @@ static int save(const struct latency *l, const struct latency_facts *facts,
 	return rc;
 }
 
-/* Of what was measured, however the run ended. */
+/* Reports what was measured, however the run ended. */
 static int report(struct latency *l, struct err *e)
 {
 	const struct offline_reported reported = offline_reported_of(l->job);

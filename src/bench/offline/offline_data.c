@@ -25,7 +25,7 @@ static void warn(void *self, const char *text)
 		s->hooks.warn(s->hooks.self, text);
 }
 
-/* Most sets are read and drawn in no time; upstream shows nothing either. */
+/* Most sets are read and drawn at once; upstream shows no progress either. */
 static bool is_long(struct offline_sampler *s, bool is_under_way)
 {
 	const int64_t now_ns = clock_mono_ns();
@@ -191,7 +191,7 @@ static int read_rank(const char *name, int64_t *out, struct err *e)
 		       "torchrun sets it; got %s", name, text ? text : "nothing");
 }
 
-/* This rank's share: every so-many-th request. */
+/* This rank's share: one of every data_parallel requests. */
 static int find_share(int64_t data_parallel, uint64_t *rank, struct err *e)
 {
 	int64_t global, world;

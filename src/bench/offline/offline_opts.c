@@ -192,7 +192,7 @@ static bool is_engines(const struct opt_foreign *by)
 	return by && by->words == engine_foreign_words;
 }
 
-/* Words that no table knows, and words of another program's than the backend's. */
+/* Refuses unknown words, and words for a program other than the backend's. */
 static int check_words(const struct offline_check *c)
 {
 	const struct opt_rest *rest = &c->result->rest;
@@ -260,7 +260,7 @@ static void join(const struct offline_check *c)
 			argv[n++] = rest->v[i];
 			continue;
 		}
-		/* Others that read it need not know how vLLM completes names. */
+		/* Other readers need not know how vLLM completes names. */
 		command[known] = (char *)engine_foreign_whole(by->self, rest->v[i], c->a);
 		if (command[known] != rest->v[i])
 			buf_printf(c->notes, "%.*s is read as %.*s\n",
@@ -419,7 +419,7 @@ static bool has_negative(const struct opt_set *set, struct str name)
 	return arg && arg->kind == ENGINE_SWITCH;
 }
 
-/* As Python's str() has it; objects and lists in lists as JSON. */
+/* As Python's str(); objects and lists in lists as JSON. */
 static const char *text_of(const struct json_value *v, struct arena *a)
 {
 	struct buf out = { 0 };

@@ -151,7 +151,7 @@ static double told(const double *v, size_t i)
 	return v ? v[i] : NAN;
 }
 
-/* Of several answers to a prompt no single TPOT follows. */
+/* With several answers to a prompt there is no single TPOT. */
 static void keep(const struct prioritization *s, const struct offline_outcome *out,
 		 struct prioritization_run *run)
 {
@@ -221,7 +221,7 @@ static int measure(struct prioritization *s, struct offline *engine, bool is_bas
 	return 0;
 }
 
-/* An engine of its own for each run. */
+/* Each run has an engine of its own. */
 static int run_once(struct prioritization *s, bool is_baseline, struct prioritization_run *out,
 		    struct err *e)
 {

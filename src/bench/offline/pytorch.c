@@ -70,7 +70,7 @@ static const struct opt *row_of(const struct opt_set *set, struct str key)
 	return NULL;
 }
 
-/* What serve's command makes of some of its options; false: nothing special. */
+/* Special forms of some options of serve's command; false: nothing special. */
 static bool put_of_serve(struct json_writer *w, const struct serve_opts *o, const struct opt *row)
 {
 	const struct serve_opts *usual = serve_opt_set.defaults;
@@ -126,7 +126,7 @@ static void put_rows(struct json_writer *w, const struct opt_set *set, const voi
 	buf_release(&text);
 }
 
-/* What the command of all commands knows before and after the verb's own. */
+/* The options of the top-level command, before and after the verb's own. */
 static void put_head(struct json_writer *w, const char *type)
 {
 	json_member_text(w, "subparser", "bench");
@@ -188,7 +188,7 @@ static void put_verb_args(const struct run_pytorch_verb *verb, struct buf *out)
 	json_end_object(&w);
 }
 
-/* An integer unless it is given, as a text. */
+/* The optimization level: an integer by default, a text if it is given. */
 static void add_optimization(const struct run_pytorch_verb *verb, struct buf *mode,
 			     struct buf *level)
 {

@@ -7,9 +7,11 @@
 
 /* SAVE_TO_PYTORCH_BENCHMARK_FORMAT is set: results get that file next to them. */
 bool run_pytorch_is_wanted(void);
-/* The options as upstream would show them in it. Also for tests. */
+/* The options as upstream would write them to the file. Also for tests. */
 void run_pytorch_args(const struct serve_opts *o, struct buf *out);
-/* Writes it next to the result at path, whose text is result; without such metrics, nothing. */
+/*
+ * Writes it next to the result at path, whose text is result; nothing if there are no such metrics.
+ */
 int run_pytorch_save(const struct serve_opts *o, const char *path, struct str result,
 		     struct err *e);
 

@@ -17,8 +17,8 @@
 /* ---- numbers ---- */
 
 /*
- * Upstream warns whenever media went to another backend than vllm-chat. Engines of ours whose
- * counts hold more than the texts have counted them.
+ * Upstream warns whenever media went to a backend other than vllm-chat. Engines of ours whose
+ * counts exceed the texts' have counted the media.
  */
 static bool is_media_uncounted(const struct throughput_runs *r, const struct throughput_facts *f)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu_price.h - how many GPUs serve, and what one of them costs an hour.
+ * gpu_price.h - the number of GPUs, and the price of one per hour.
  *
- * A table of prices is a text file with a line for each kind of GPU, "NAME = PRICE"; blank lines and
- * what follows # are skipped. A NAME counts for every GPU whose name contains it, whatever the
- * case; of several the longest. The currency is the file's own affair: examples/gpu-prices.txt.
+ * A table of prices is a text file with a line for each kind of GPU, "NAME = PRICE"; blank lines
+ * and text after # are skipped. A NAME applies to every GPU whose name contains it, ignoring case;
+ * of several the longest. Any currency may be used: examples/gpu-prices.txt.
  */
 #pragma once
 #include <stdint.h>

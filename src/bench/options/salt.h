@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * salt.h - prompts that a prefix cache does not know, and prompts that it does.
+ * salt.h - prompts that are not in a prefix cache, and prompts that are.
  *
  * --prompt-salt: a few drawn tokens before every prompt, so that nothing an earlier run left in a
  * prefix cache helps. Texts begin with SALT_WORDS short words, lists of ids with as many ids, chats
  * with the words at the beginning of their first text. All salts of a run have the same number of
- * bytes, so that a plan that sends a sample again can put another salt in the first one's place.
+ * bytes, so that a plan that sends a sample again can replace the first one's salt.
  *
  * SALT_FRESH is for points of a sweep, repeats and members of a suite: like SALT_RUN, but texts and
- * lists of a length that was asked for keep it (their last tokens give way), and a workload whose
- * prompts cannot carry a salt goes without. One salt for the whole point leaves what its prompts
- * have in common, so conversations and prefix datasets hit the cache within a point as before.
+ * lists of a requested length keep it (their last tokens are dropped), and a workload whose prompts
+ * cannot carry a salt has none. One salt for the whole point preserves what its prompts have in
+ * common, so conversations and prefix datasets hit the cache within a point as before.
  *
  * Salts are drawn from a key: the text after the colon of the option, else a random one, so that
  * the same command sends other prompts each time. The result has the key, which repeats the run.
  *
- * The options that repeat requests and warm the cache up (data/repeat.h, --warmup-pass), online and
+ * Options that repeat requests and warm the cache up (data/repeat.h, --warmup-pass), online and
  * offline: a warm-up pass sends each sample once, in the dataset's order, before anything is
- * measured: the same prompt ("same", so that every measured prompt is known), or one that begins
- * with words or ids of its own ("other", so that the engine is warm and its prefix cache is of no
- * use).
+ * measured: the same prompt ("same", so that every measured prompt is cached), or one that begins
+ * with words or ids of its own ("other", so that the engine is warm but its prefix cache has no
+ * hits).
  */
 #pragma once
 #include "client/plan/workload.h"
@@ -59,14 +59,14 @@ void salt_init(struct salt *s, enum salt_kind kind, const char *key, const struc
 /* Whether every prompt of w can have one; else -1 with salt_workload's ERR_RUN. */
 int salt_check(const struct salt *s, const struct workload *w, struct err *e);
 /*
- * Puts the salts of a whole workload in, and corrects prompt_len by counting. ERR_RUN names
- * the dataset and the request that has no text to salt; ERR_IO as workload_keep.
+ * Adds the salts of a whole workload, and corrects prompt_len by counting. ERR_RUN names the
+ * dataset and the request that has no text to salt; ERR_IO as workload_keep.
  */
 int salt_workload(const struct salt *s, struct workload *w, struct err *e);
 /*
- * sent is a copy of that salted sample: gets the salt of the entry that sends it again, or of the
- * round (of --num-runs, from 0) in which it is sent. Its texts are then in text (given empty),
- * which must live as long. Thread-safe.
+ * sent is a copy of that salted sample: replaces its salt by that of the entry that sends it again,
+ * or of the round (of --num-runs, from 0) in which it is sent. Its texts are then in text (given
+ * empty), which must live as long. Thread-safe.
  */
 void salt_again(const struct salt *s, uint32_t sample, uint32_t round, uint32_t entry,
 		struct sample *sent, struct buf *text);
@@ -95,10 +95,10 @@ bool reuse_has_pass(const struct dataset_opts *o);
 /* The requests of the warm-up pass; 0 without one. */
 size_t reuse_pass_count(const struct workload *w, const struct dataset_opts *o);
 /*
- * Those requests, into an empty workload whose samples share w's texts and must go before w.
- * The same seed gives the same ones. ERR_RUN: a prompt that nothing can be put before.
+ * Makes those requests, in an empty workload whose samples share w's texts and must be released
+ * before w. The same seed gives the same ones. ERR_RUN: a prompt that cannot have text before it.
  */
 int reuse_pass(const struct workload *w, const struct dataset_opts *o, uint64_t seed,
 	       const struct tokenizer *t, struct workload *out, struct err *e);
-/* What the report says of all this; texts are borrowed from o and w. */
+/* The facts about repetition for the report; texts are borrowed from o and w. */
 void reuse_facts(const struct workload *w, const struct dataset_opts *o, struct report_reuse *out);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * serve_load.c - the rules of options about servers, their API, how load is made, and what is
- * measured of server and machine; and whether a result will have what a condition is on.
+ * measured of server and machine; and whether a result will have the keys of a condition.
  *
  * Serve spec 1.4, 1.5, 3.1, 3.2, 4.7. What upstream silently ignores is noted. Whether the dataset
- * has any conversations is only known once it is built: then setup.c says which of the options
+ * has any conversations is only known once it is built: then setup.c reports which of the options
  * about them have no effect.
  */
 #include "bench/options/serve_opts_internal.h"
@@ -65,7 +65,9 @@ int serve_choose_backend(const struct serve_check *c)
 	c->d->endpoint = ep;
 	c->d->is_chat = ep->is_chat;
 	c->d->is_pooling = ep->is_pooling;
-	/* The API's own path, where the default of --endpoint cannot be: upstream refuses that. */
+	/*
+	 * The API's own path, where the default of --endpoint is not valid: upstream refuses that.
+	 */
 	if (serve_given(c, "endpoint") ||
 	    (!ep->is_ours && endpoint_check_url(ep, o->endpoint, NULL) == 0))
 		return 0;
@@ -202,7 +204,7 @@ static void take_limits(const struct serve_check *c)
 			     ? (uint32_t)o->max_errors.v : 0;
 	load->is_failure_share_limited = o->max_error_rate.is_set;
 	load->failure_share_max = o->max_error_rate.v;
-	/* A limit that is named is the only one. */
+	/* If any limit is given, it is the only one. */
 	load->is_ended_by_refusals = !o->max_errors.is_set && !o->max_error_rate.is_set &&
 				     !(c->d->compat & COMPAT_V011);
 	load->give_up_ns = clock_span_ns(o->request_cancellation_delay);
@@ -521,7 +523,7 @@ static int refuse(const struct gate_question *q, const char *why, const char *wh
 	return err_set(q->e, ERR_USAGE, "'%s': %s; %s %s", q->g->text, why, what, spelled);
 }
 
-/* "p99.9_ttft_ms", "mean_ttft_ms": what is before the first "_", and the metric. */
+/* "p99.9_ttft_ms", "mean_ttft_ms": splits the text before the first "_" from the metric. */
 static int check_latency(const struct gate_question *q, bool is_percentile)
 {
 	struct str metric = str_of(q->g->key), statistic = str_cut(&metric, '_');
@@ -554,7 +556,7 @@ static int check_steady_state(const struct gate_question *q)
 	return isinf(q->o->request_rate) ? 0 : refuse(q, why, "leave out", "request-rate");
 }
 
-/* An experiment watches the machine and repeats by keys of its own. */
+/* An experiment has its own keys for watching the machine and for repeats. */
 static int check_need(const struct gate_question *q, const char *when)
 {
 	const struct serve_opts *o = q->o;

@@ -2,9 +2,9 @@
 /*
  * serve_opts.c - the rules between options, and what follows from them.
  *
- * The steps of serve_opts_check() are in upstream's order, so that a line with
- * several mistakes is refused for the same one. What one option alone cannot be
- * is in its row. What upstream would ignore silently becomes a line in the notes.
+ * The steps of serve_opts_check() are in upstream's order, so that of several mistakes the same one
+ * is reported. Rules of a single option are in its row. What upstream would ignore silently becomes
+ * a line in the notes.
  */
 #include "bench/options/serve_opts_internal.h"
 
@@ -92,7 +92,7 @@ static int parse_pairs(const struct serve_check *c, const struct opt_list *list,
 		const char *name;
 		size_t at = 0;
 
-		/* What follows a colon or a blank may be a key: it is not repeated. */
+		/* Text after a colon or a blank may be a key, so it is not repeated. */
 		if (!strchr(list->v[i], '='))
 			return err_set(c->e, ERR_USAGE, "--%s: expected KEY=VALUE, got '%.*s%s'", option,
 				       (int)strcspn(list->v[i], ": "), list->v[i],
@@ -284,8 +284,8 @@ static void merge_body(const struct serve_check *c, const struct json_value *ext
 }
 
 /*
- * Keys of --omit-body-keys, in one word or several, and those that --extra-body has as null.
- * Forms have none of both.
+ * Keys of --omit-body-keys, in one word or several, and those that --extra-body has as null. Forms
+ * support neither.
  */
 static int take_omitted(const struct serve_check *c, const struct json_value *extra)
 {
@@ -469,7 +469,7 @@ static int check_output(const struct serve_check *c)
 
 /* ---- ours ---- */
 
-/* What the user says of the chat template; without a dataset that uses it there is a note. */
+/* Checks options about the chat template; without a dataset that uses it there is a note. */
 static int check_chat(const struct serve_check *c)
 {
 	const struct serve_opts *o = c->o;

@@ -23,13 +23,13 @@ bool serve_given(const struct serve_check *c, const char *option);
 /* A line in the notes. */
 __attribute__((format(printf, 2, 3)))
 void serve_warn(const struct serve_check *c, const char *fmt, ...);
-/* "--OPTION has no effect" and why (" without --x", ": ..."), of those that were given. */
+/* "--OPTION has no effect" and why (" without --x", ": ..."), for options that were given. */
 struct serve_unused { const char *option; bool is_unused; const char *why; };
 void serve_warn_unused(const struct serve_check *c, const struct serve_unused *row, size_t n);
 
 /*
- * The dataset and its options: what does not fit together is refused, what has no effect
- * is noted; shortcuts (--input-len, --output-len) and what upstream forces on are applied.
+ * The dataset and its options: refuses contradictions, notes options without effect; applies
+ * shortcuts (--input-len, --output-len) and what upstream forces on.
  */
 int serve_check_dataset(const struct serve_check *c);
 /* --random-range-ratio into two numbers. */
@@ -48,7 +48,7 @@ void serve_sampling(const struct serve_opts *o, struct serve_sampling out[SERVE_
 /* derived.endpoint, is_chat, is_pooling; --endpoint of an API of ours. */
 int serve_choose_backend(const struct serve_check *c);
 bool serve_is_openai(const struct serve_check *c); /* upstream forces ignore_eos on for these */
-/* What a backend does not take is refused or noted. */
+/* Refuses or notes what a backend does not take. */
 int serve_check_backend(const struct serve_check *c);
 /* derived.base_url, base_urls, api_url. */
 int serve_take_urls(const struct serve_check *c);
@@ -56,15 +56,15 @@ bool serve_is_any_tls(const struct serve_check *c); /* of these URLs */
 /* Client certificate and proxy. */
 int serve_check_route(const struct serve_check *c);
 /*
- * Limits of time and failures, cancellation, conversations, profiling, /metrics, the steady
- * state, derived.system: what does not fit together is refused, what has no effect is noted.
+ * Limits of time and failures, cancellation, conversations, profiling, /metrics, the steady state,
+ * derived.system: refuses contradictions, notes options without effect.
  */
 int serve_check_load(const struct serve_check *c);
 
-/* Of an option's row: seconds or a law of them. */
+/* Check for an option's row: seconds or a distribution of them. */
 int serve_check_time(const struct opt *o, const void *field, struct err *e);
 /*
- * The rules of v0.11, if it is asked for: what it had not is noted or refused, its temperature is
- * set. Before the body is put together.
+ * The rules of v0.11, if it is asked for: notes or refuses what it did not have, sets its
+ * temperature. Call before the body is assembled.
  */
 int serve_check_compat(const struct serve_check *c);

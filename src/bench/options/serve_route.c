@@ -105,7 +105,7 @@ int serve_proxy(const struct serve_opts *o, const struct point_env *env, const s
 	return check_kind(*proxy == o->proxy ? "--proxy" : "the environment's proxy", *proxy, e);
 }
 
-/* What needs libcurl, in words; NULL: nothing does. */
+/* The feature that needs libcurl, in words; NULL: none. */
 static const char *need_of(const struct serve_opts *o, const char *const *proxy, unsigned n)
 {
 	struct str scheme;

@@ -102,7 +102,7 @@ static bool plain_text(const struct json_value *message, const char *role, struc
 	return true;
 }
 
-/* Whether the wrap alone says what becomes of the messages; text is appended then. */
+/* Appends the rendering if the wrap alone is enough for it; false: it is not. */
 static bool render_known(const struct chat_wrap *w, struct str messages, struct arena *a,
 			 struct buf *text)
 {
@@ -161,7 +161,7 @@ int run_render(void *self, struct str messages, struct str tools, struct buf *te
 
 /* ---- one set of a mix: options as JSON in place of a command line ---- */
 
-/* The row of a dataset's option; -1: no option, or one of the run's. */
+/* The row of a dataset's option; -1: not an option, or one of the run's. */
 static int row_of(const char *name)
 {
 	for (size_t i = 0; i < serve_opt_set.n; i++) {
@@ -179,7 +179,7 @@ static int row_of(const char *name)
 	return -1;
 }
 
-/* The name with one kind of stroke; the other is as good. */
+/* The name with only this kind of dash. */
 static void name_with(char stroke, struct str key, struct buf *name)
 {
 	buf_reset(name);
@@ -189,7 +189,7 @@ static void name_with(char stroke, struct str key, struct buf *name)
 			name->data[i] = stroke;
 }
 
-/* A key of the requests themselves (request_keys.h) goes into *own, an object. */
+/* Moves a key of the requests themselves (request_keys.h) to *own, an object. */
 static bool is_own(struct str key, struct json_slice value, struct json_writer *own)
 {
 	struct buf name = { 0 };
@@ -532,7 +532,7 @@ static void add_priorities(const struct workload *w, const struct plan *plan, st
 	free(v);
 }
 
-/* What requests have of their own. */
+/* Appends properties that individual requests have. */
 static void add_own(const struct workload *w, const struct plan *plan, struct buf *out)
 {
 	size_t bodies = 0, heads = 0;

@@ -105,8 +105,8 @@ static int make_folder(struct oracle_server *s, struct err *e)
 }
 
 /*
- * Starts it on processors that this thread may not use, where there are such (taskset); else the
- * kernel spreads both over those that they share, of which there must be two.
+ * Starts it on processors that this thread may not use, if there are any (taskset); else the kernel
+ * distributes both over those that they share, of which there must be two.
  */
 static int start_elsewhere(const struct keeper_opts *o, struct keeper **out, struct err *e)
 {
@@ -416,7 +416,7 @@ static bool kept_folder(struct buf *out)
 	return out->len > 0;
 }
 
-/* What tells this machine and its kernel from others that share the folder, as a digest. */
+/* A digest that identifies this machine and its kernel among others that share the folder. */
 static void name_machine(char out[DIGEST_HEX])
 {
 	struct utsname u = { 0 };
@@ -429,7 +429,7 @@ static void name_machine(char out[DIGEST_HEX])
 	buf_release(&text);
 }
 
-/* One file for a level in bands of a factor of two, so that a newer one takes its place. */
+/* One file for each band of levels, a factor of two wide, so that a newer one replaces it. */
 static void name_kept(const struct budget_level *l, const char *machine, struct buf *out)
 {
 	buf_printf(out, "%.12s-%s%s%s-t%u-s%ld-e%ld.json", machine, budget_stamps_name(l->stamps),
@@ -518,7 +518,7 @@ int calibrate_find(const struct budget_level *run, struct budget *out, struct er
 
 /* ---- of a run ---- */
 
-/* What the record of a run does not know of its level. */
+/* Parts of the level that the run's record does not have. */
 static struct budget_level level_asked(const struct stage *s)
 {
 	const struct serve_opts *o = s->opts;

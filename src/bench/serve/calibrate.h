@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * calibrate.h - measures the error of the client itself: --calibrate, and budgets that are kept.
+ * calibrate.h - measures the error of the client itself: --calibrate, and stored budgets.
  *
- * The program starts its own simulator as a server that writes down what it does, on a loopback
- * address, and drives it as the measured run drove its server (client/metrics/budget.h). It comes
- * after the run because only then streams and event rate are known, and nothing is under way that
- * it could disturb. What goes wrong in it never ends a run: the result then has no budget.
+ * The program starts its own simulator as a server that records what it does, on a loopback
+ * address, and drives it as the measured run drove its server (client/metrics/budget.h). This comes
+ * after the run because only then streams and event rate are known, and nothing is running that it
+ * could disturb. Its failure never ends a run: the result then has no budget.
  *
- * Kept budgets are files in $PROFLLM_CACHE_DIR/budgets, else $XDG_CACHE_HOME/profllm/budgets, else
- * ~/.cache/profllm/budgets: one for each level. Runs without --calibrate use one that fits.
+ * Stored budgets are files in $PROFLLM_CACHE_DIR/budgets, else $XDG_CACHE_HOME/profllm/budgets,
+ * else ~/.cache/profllm/budgets: one for each level. Runs without --calibrate use one that fits.
  */
 #pragma once
 #include <stdatomic.h>
@@ -19,7 +19,7 @@
 
 struct calibration {
 	struct budget_level level;   /* to calibrate for */
-	/* What counts of it: transport, threads, stamps, warm connections. */
+	/* The relevant options: transport, threads, stamps, warm connections. */
 	const struct load_opts *load;
 	const char *program;         /* profllm; NULL: this one */
 	const atomic_bool *cancel;   /* may be NULL */
@@ -31,15 +31,15 @@ struct calibration {
  */
 int calibrate(const struct calibration *c, struct budget *out, struct err *e);
 
-/* Keeps it for later runs; -1 with the reason. */
+/* Stores it for later runs; -1 with the reason. */
 int calibrate_keep(const struct budget *b, struct err *e);
 /*
- * The nearest budget kept by this build on this machine that fits; out->rounds is 0 without one.
- * -1: a file is damaged, e names it; what is in it is not used.
+ * The nearest budget stored by this build on this machine that fits; out->rounds is 0 without one.
+ * -1: a file is damaged, e names it; its content is not used.
  */
 int calibrate_find(const struct budget_level *run, struct budget *out, struct err *e);
 
 struct stage;
 
-/* point->budget of a run that was measured: calibrated with --calibrate, else a kept one. */
+/* Sets point->budget of a measured run: calibrated with --calibrate, else a stored one. */
 void stage_budget(struct stage *s);

@@ -16,7 +16,7 @@
 #include "bench/serve/score.h"
 #include "core/base/mem.h"
 
-/* What rank 0 learns of a rank in addition to its record. */
+/* Rank 0 gets these from each rank in addition to its record. */
 struct dealt_facts { struct load_stats load; int64_t clock_step_ns; };
 _Static_assert(sizeof(struct dealt_facts) <= RANK_FACTS_BYTES, "facts fit a message");
 
@@ -73,7 +73,7 @@ static void wait_tick(void *self)
 	stage_tick(self);
 }
 
-/* Where a part of the record is on this machine until rank 0 has it. */
+/* The file with a part of the record on this machine, until rank 0 has it. */
 static char *part_path(const struct stage *s, int rank)
 {
 	const char *folder = getenv("TMPDIR");
@@ -149,7 +149,7 @@ static void mark_lost(struct stage *s, int rank)
 	}
 }
 
-/* What the user should know of the ranks and their clocks. */
+/* Prints what the user should know about the ranks and their clocks. */
 static void say_peers(const struct stage *s)
 {
 	const struct ranks *r = s->hooks->ranks;

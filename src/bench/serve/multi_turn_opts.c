@@ -199,7 +199,7 @@ static int read_retries(const struct multi_turn_opts *o, uint32_t *out, struct e
 	return 0;
 }
 
-/* What the clients share must give each of them something. */
+/* Shared totals must be at least one per client. */
 static int check_shares(const struct multi_turn_opts *o, int64_t active, struct err *e)
 {
 	if (o->max_num_requests.is_set && o->max_num_requests.v < o->num_clients)
@@ -270,7 +270,7 @@ int multi_turn_header(const char *text, struct arena *a, struct serve_pair *out,
 	struct str key = { text, at ? (size_t)(at - text) : 0 };
 
 	key = str_trim(key);
-	/* What follows a blank or a separator may be a key: it is not repeated. */
+	/* Text after a blank or a separator may be a key, so it is not repeated. */
 	if (!at || key.n == 0)
 		return err_set(e, ERR_USAGE, "--header: expected KEY=VALUE or KEY: VALUE, got '%.*s%s'",
 			       (int)strcspn(text, ":= "), text, *text ? "..." : "");
@@ -281,7 +281,7 @@ int multi_turn_header(const char *text, struct arena *a, struct serve_pair *out,
 
 /* ---- with bench serve ---- */
 
-/* Options of that verb that mean the same here. */
+/* Options of bench serve that mean the same here. */
 static const char *const passed[] = {
 	"tokenizer", "tokenizer-mode", "endpoint", "extra-body", "omit-body-keys", "top-p", "top-k",
 	"min-p", "temperature", "frequency-penalty", "presence-penalty", "repetition-penalty",
@@ -299,7 +299,7 @@ static const char *const passed[] = {
 	"fail-if", "allow-unjudged", "junit", "summary",
 };
 
-/* Whether typed, after "no-" too, is that option; "_" and "-" are the same. */
+/* Whether the typed option, also with "no-", is this one; "_" equals "-". */
 static bool is_named(struct str typed, const char *name)
 {
 	if (str_starts(typed, STR("no-")) && strncmp(name, "no-", 3) != 0)
@@ -362,7 +362,7 @@ int multi_turn_over_serve(struct multi_turn *m, struct serve_opts *serve,
 	return take_headers(o, serve, a, e);
 }
 
-/* Options of the verb that say nothing about the run, or that bench serve has in another form. */
+/* Options of the verb that do not describe the run, or that bench serve has in another form. */
 static bool is_aside(struct str key)
 {
 	static const char *const aside[] = { "url", "output_file", "stats_json_output", "api_key",

@@ -5,11 +5,11 @@
  *
  *   packets ─► net/streams.h ─► http/request.h, response.h ─► load/watch.h ─► record
  *
- * A request to a path of a generation API becomes a row; its API decides how the answer is read,
+ * A request to a path of a generation API becomes a row; the API decides how the answer is read,
  * and the answer's Content-Type whether it is a stream. Other requests are counted. Stamps are
  * those of packets where they were captured. A request whose packets are missing in the capture is
- * cancelled and counted, because nothing is known of its answer; so is one that the capture's end
- * or its client has cut off. A request that the server did not answer to its end has failed.
+ * cancelled and counted, because its answer is unknown; so is one that was cut off by the end of
+ * the capture or by its client. A request that the server did not answer completely has failed.
  */
 #pragma once
 #include "client/metrics/trust.h"
@@ -39,8 +39,8 @@ uint32_t observer_requests(const struct observer *o);
 
 /*
  * The capture is over. Completes the rows, counts tokens where no usage was sent (t NULL: one for
- * each event), and fills what a report needs besides: the record has its meta then. source names
- * the capture in the report. Texts are the observer's.
+ * each event), and fills the record's meta for a report. source names the capture in the report.
+ * Texts are the observer's.
  */
 void observer_score(struct observer *o, const struct tokenizer *t, const char *source,
 		    uint64_t dropped, struct report_meta *meta);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * prepare.h - every byte of every request, serialised before the clock
- * starts, so that sending one is a single call. Sets above bytes_max are
- * serialised by a look-ahead thread instead, a bounded number of requests before they are due.
+ * prepare.h - every byte of every request, serialized before the clock starts, so that sending one
+ * is a single call. Sets above bytes_max are serialized by a look-ahead thread instead, a bounded
+ * number of requests before they are due.
  *
  * That thread puts them into a ring in plan order; the loop that admits an entry takes its bytes
  * out. Entries are taken once each, nearly in order (several loops may overtake each other by a
- * few). A taker waits only when the thread is late, and its loop reads no socket
- * meanwhile: kernel stamps stay right, more events share a read, and the wait is send lag of that
- * request, which the verdict judges.
+ * few). A taker waits only when the thread is late, and its loop reads no socket meanwhile: kernel
+ * stamps stay right, more events share a read, and the wait is send lag of that request, which the
+ * verdict judges.
  */
 #pragma once
 #include "bench/options/history.h"
@@ -40,9 +40,9 @@ struct prepare_opts {
 	const bool *elsewhere;        /* as in load_opts: roots whose requests are not made */
 	size_t bytes_max;             /* larger sets are looked ahead; 0: PREPARED_BYTES_MAX */
 	/*
-	 * Of plans with conversations (NULL: none): what continues another entry is made when it
-	 * is due, from the answers so far; so are all where the set is larger than bytes_max.
-	 * Borrowed, in use until prepared_release.
+	 * For plans with conversations (NULL: none): a request that continues another one is made
+	 * when it is due, from the answers so far; if the set is larger than bytes_max, all
+	 * requests are. Borrowed, in use until prepared_release.
 	 */
 	struct history *history;
 	const char *session_header;   /* names an entry's session; NULL: none */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * remote.h - a server outside the measurement: what it answers before anything is loaded, its
+ * remote.h - a server outside the measurement: whether it answers before anything is loaded, its
  * first model, how it tokenizes our prompts, and why it refused every request.
  *
- * Before a tokenizer or a dataset is loaded, GET /v1/models tells whether the server can be
- * reached and takes the key. No prompt is sent. Only what is certain to fail is refused: a
- * server without that path, or with models it does not list, may well answer the requests.
- * What this cannot know, load/load.h's REFUSED_FIRST finds out.
+ * Before a tokenizer or a dataset is loaded, GET /v1/models shows whether the server can be reached
+ * and accepts the key. No prompt is sent. Only what is certain to fail is refused: a server without
+ * that path, or with models it does not list, may still answer the requests. load/load.h's
+ * REFUSED_FIRST detects the rest.
  */
 #pragma once
 #include "bench/options/serve_opts.h"
@@ -38,7 +38,7 @@ int remote_target_init(struct remote_target *t, const struct remote *r, const ch
 		       struct err *e);
 void remote_target_release(struct remote_target *t);
 /*
- * One question: as fetch(). timeout_ms 0: as long as remote has it. The reply is released in any
+ * Sends one request as fetch() does. timeout_ms 0: that of remote. The reply is released in any
  * case.
  */
 int remote_ask(const struct remote *r, const char *path, const struct str *body, int64_t timeout_ms,
@@ -52,10 +52,9 @@ int remote_discover_model(const struct remote *r, const struct run_hooks *hooks,
 			  char **root, struct err *e);
 
 /*
- * Serve spec 2.9: asks /tokenize how long prompts are. With is_rewriting, too
- * long ones are cut to prompt_len by ids and replaced by /detokenize's text
- * (in w's arena); otherwise (other text datasets) a few are only compared.
- * Never fails: what the server does not answer stays as it is.
+ * Serve spec 2.9: asks /tokenize how long prompts are. With is_rewriting, too long ones are cut to
+ * prompt_len by ids and replaced by /detokenize's text (in w's arena); otherwise (other text
+ * datasets) a few are only compared. Never fails: without an answer prompts are unchanged.
  */
 void remote_align(const struct remote *r, const char *model, bool is_rewriting,
 		  struct workload *w, const struct run_hooks *hooks, struct remote_alignment *out);
@@ -69,12 +68,12 @@ struct contact {
 	const char *key_variable; /* where the key is looked for; NULL: OPENAI_API_KEY */
 };
 
-/* 0: nothing speaks against sending requests. -1: e is one sentence with the remedy. */
+/* 0: no reason against sending requests. -1: e is one sentence with the remedy. */
 int contact_check(const struct contact *c, struct err *e);
 
 /*
- * Why a request failed, on one line, the server's own words first: its status, the message in
- * the body, and for a key or a path that is wrong the remedy. error: as the record keeps it.
+ * Appends why a request failed, on one line, the server's own words first: its status, the message
+ * in the body, and for a wrong key or path the remedy. error: as in the record.
  */
 void contact_add_failure(const struct contact *c, const struct request_row *row,
 			 struct str error, struct buf *out);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * repeat.h - the runs of --num-runs side by side: each is scored by itself and kept; the
- * the one in the middle is in the result file, which also has every run's
- * values and how they spread.
+ * repeat.h - the runs of --num-runs: each is scored by itself and kept; the middle one is in the
+ * result file, with every run's values and their spread.
  *
  * Spread: sd is the sample standard deviation (n - 1; 0 for one run), CV is sd / |mean|.
  */
@@ -17,13 +16,13 @@ struct repeat_run {
 /* A zeroed struct is empty. */
 struct repeat { struct repeat_run **run; unsigned n; };
 
-/* A new run to be scored into; it stays where it is. */
+/* Adds a run to be scored into; its address does not change. */
 struct repeat_run *repeat_add(struct repeat *r);
-/* Once it is scored and stored: takes the point's record. */
+/* Called once it is scored and stored: takes the point's record. */
 void repeat_take(struct repeat_run *run, struct point *p);
 /*
- * Of the total token throughputs (pooling: request throughputs) the median's run, of an even
- * number the lower one's. There is at least one run.
+ * The run with the median of the total token throughputs (pooling: request throughputs), of an even
+ * number the lower one. There is at least one run.
  */
 struct repeat_run *repeat_median(const struct repeat *r);
 /* A table for people, and the value of the result's key profllm.runs. */

@@ -17,8 +17,8 @@ struct turn_client {
 	struct pyrandom py;
 	struct legacy np;
 	/*
-	 * Conversations that are active and wait for their turn. Round robin takes from the right
-	 * end and puts back at the left one; a random choice leaves them in the order they came.
+	 * Active conversations that wait for their turn. Round robin takes from the right end and
+	 * puts back at the left one; a random choice keeps their order.
 	 */
 	uint32_t *waiting;
 	uint32_t n_waiting, active_max;
@@ -92,7 +92,7 @@ void turn_order_free(struct turn_order *t)
 	free(t);
 }
 
-/* Takes from the queue until the client has as many active ones as it may; false: it is empty. */
+/* Takes from the queue until the client has its maximum of active ones; false: it is empty. */
 static bool refill(struct turn_order *t, struct turn_client *c)
 {
 	while (c->n_waiting < c->active_max) {
@@ -176,7 +176,7 @@ static void answered(struct turn_order *t, struct turn_client *c)
 		t->finished[t->n_finished++] = c->current;
 		return;
 	}
-	/* A random choice keeps the order in which they came; round robin puts it at the left. */
+	/* A random choice keeps their order; round robin puts it at the left. */
 	if (t->o.sampling == TURN_ROUND_ROBIN)
 		c->at = 0;
 	memmove(c->waiting + c->at + 1, c->waiting + c->at,

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * capacity.h - how much a server's KV cache holds, as the server itself says.
+ * capacity.h - the size of a server's KV cache, as the server reports it.
  *
- * From the text of its log (vLLM's lines since 0.6, SGLang's) or, where that says nothing,
- * from the text of its /metrics (vllm:cache_config_info and what SGLang has). A server of
- * several engines (data parallel) says it several times: tokens add up, as do the
- * requests that fit.
+ * From the text of its log (vLLM's lines since 0.6, SGLang's) or, if it has none, from the text of
+ * its /metrics (vllm:cache_config_info and SGLang's metrics). A server of several engines (data
+ * parallel) reports it several times: tokens add up, as do the requests that fit.
  */
 #pragma once
 #include <stdbool.h>
@@ -13,7 +12,7 @@
 #include "core/base/str.h"
 #include "core/json/write.h"
 
-/* NAN where it is not said. */
+/* NAN if not reported. */
 struct capacity {
 	bool is_known;               /* kv_tokens is a number */
 	double kv_tokens;            /* of the whole cache */

@@ -249,7 +249,7 @@ struct block {
 	char *failure;
 };
 
-/* The times of one metric, of element i: added to x, which has room. Returns how many. */
+/* Appends the times of one metric of element i to x, which has room. Returns how many. */
 static size_t add_times(const struct metrics *m, uint32_t i, enum metric_block block, double *x)
 {
 	int64_t gaps = m->output_len[i] - 1;
@@ -371,7 +371,7 @@ static void on_progress(void *self, enum point_stage stage, uint64_t done, uint6
 
 /* ---- the options of a block ---- */
 
-/* bench serve's options that say something else than a pair of blocks. */
+/* Options of bench serve that contradict a pair of blocks. */
 static const char *const refused[] = {
 	"base-urls", "host", "port", "duration", "num-runs", "sweep-max-concurrency",
 	"sweep-request-rate", "multi-turn", "save-result", "append-result", "record", "dry-run",
@@ -406,7 +406,7 @@ static int read_words(const struct ab_opts *o, struct ab_words *w, struct err *e
 	return 0;
 }
 
-/* What this block has of its own, over the user's words. */
+/* Sets this block's own options over the user's words. */
 static int give_block(const struct ab *ab, struct ab_words *w, unsigned side, struct err *e)
 {
 	int64_t seed = (ab->seed + (int64_t)ab->n_pairs) % ((int64_t)UINT32_MAX + 1);
@@ -431,7 +431,7 @@ static int block_options(const struct ab *ab, unsigned side, struct ab_words *w,
 	return serve_opts_check(&w->o, &w->given, &w->arena, derived, e);
 }
 
-/* Before servers are started or asked: what a block would refuse only then. */
+/* Checks, before servers are started or asked, what a block would refuse later. */
 static int check_options(const struct ab *ab, struct err *e)
 {
 	int rc = 0;
@@ -487,7 +487,7 @@ static int run_block(struct ab *ab, const struct ab_hooks *hooks, unsigned side,
 
 /* ---- the run ---- */
 
-/* The first pair knows neither end-to-end time nor throughput. */
+/* Before the first pair neither end-to-end time nor throughput is known. */
 static int plan_first(struct ab *ab, const struct ab_words *w, struct err *e)
 {
 	const struct serve_opts *o = &w->o;
@@ -514,7 +514,7 @@ static int plan_first(struct ab *ab, const struct ab_words *w, struct err *e)
 	return 0;
 }
 
-/* From the second pair on; e2el_s and rate are the first one's. */
+/* From the second pair on; e2el_s and rate are measured in the first one. */
 static void plan_blocks(struct ab *ab, const struct ab_words *w)
 {
 	bool is_closed = isinf(w->o.request_rate);
@@ -528,7 +528,7 @@ static void plan_blocks(struct ab *ab, const struct ab_words *w)
 					      fmax(REQUESTS_MIN, ceil(rate * ab->block.length_s)));
 	if (rate > 0)
 		ab->block.length_s = ab->requests / rate;
-	/* Half of a block at least is counted, however short the user made it. */
+	/* At least half of a block is counted, however short the user made it. */
 	ab->block.warmup_s = fmin(ab->block.warmup_s, ab->block.length_s / 2);
 	ab->skipped = (uint32_t)(ab->requests * ab->block.warmup_s / ab->block.length_s);
 }
@@ -578,7 +578,7 @@ static int run_pair(struct ab *ab, const struct ab_hooks *hooks, struct err *e)
 	return 0;
 }
 
-/* The first pair and all that follow it. */
+/* Runs the first pair and all that follow it. */
 static int run_pairs(struct ab *ab, const struct ab_words *w, const struct ab_hooks *hooks,
 		     struct err *e)
 {
@@ -594,7 +594,7 @@ static int run_pairs(struct ab *ab, const struct ab_words *w, const struct ab_ho
 	return rc;
 }
 
-/* Its own servers around it, if there are any. */
+/* Starts and stops the servers around it, if there are any to start. */
 static int run_served(struct ab *ab, const struct ab_words *w, const struct ab_hooks *hooks,
 		      struct err *e)
 {

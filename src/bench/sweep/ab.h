@@ -31,10 +31,10 @@
 #include "results/decide/paired.h"
 
 /*
- * The two servers of an A/B, where commands were given in place of URLs.
+ * The two servers of an A/B comparison, if commands were given in place of URLs.
  *
- * A is started first and must answer before B is started, because engines divide a GPU by what they
- * find free. Both then run until the end: while one is loaded the other is idle, but keeps its
+ * A is started first and must answer before B is started, because engines take a share of a GPU's
+ * free memory. Both then run until the end: while one is loaded the other is idle, but keeps its
  * memory. Each must listen on a port of its own.
  */
 
@@ -64,7 +64,7 @@ int ab_servers_start(struct ab_servers *s, struct err *e);
 bool ab_servers_are_alive(struct ab_servers *s);
 /*
  * -1 when one has ended: hooks->warn was given its log's last lines, e says how it ended. With
- * is_suspect (requests failed) it waits a moment for the end of a server that is about to.
+ * is_suspect (requests failed) it waits a moment, as a server that fails may be about to end.
  */
 int ab_servers_check(struct ab_servers *s, bool is_suspect, struct err *e);
 /* Stops what was started, in any state of s; -1: something is left. */
@@ -77,7 +77,7 @@ struct ab_metric {
 	double percentile;            /* of a time; NAN: mean */
 	int better;                   /* as in paired_metric */
 };
-/* ERR_USAGE names what is understood. */
+/* ERR_USAGE lists the known metrics. */
 int ab_metric_parse(const char *name, struct ab_metric *out, struct err *e);
 
 struct ab_opts {
@@ -124,7 +124,7 @@ struct ab_hooks {
 	const atomic_bool *cancel;
 };
 
-/* 0: it ended by itself or was interrupted; -1: e says why not. ab_release in both cases. */
+/* 0: it ended by itself or was interrupted; -1: e says why it failed. ab_release in both cases. */
 int ab_run(const struct ab_opts *opts, const struct ab_hooks *hooks, struct ab *out,
 	   struct err *e);
 void ab_release(struct ab *ab);

@@ -52,8 +52,10 @@ struct find_hooks {
 	const atomic_bool *cancel;
 };
 
-/* The largest load that is asked for: the caller's, and as many connections as may be open;
- * 0: any. */
+/*
+ * The largest load to try: the caller's limit, and the number of connections that may be open; 0:
+ * no limit.
+ */
 double find_load_max(const struct find_opts *o);
 
 struct find {
@@ -73,35 +75,38 @@ struct find {
 };
 
 /*
- * 0: the search ended by itself or was interrupted; -1: the world ended it, and e says how. What
- * was learned by then is in out->search in any case, and e.code is ERR_USAGE when nothing was
- * sent because the options are wrong. find_release always.
+ * 0: the search ended by itself or was interrupted; -1: it could not continue, and e says why. What
+ * was measured by then is in out->search in any case, and e.code is ERR_USAGE when nothing was sent
+ * because the options are wrong. find_release always.
  */
 int find_run(const struct find_opts *o, const struct find_hooks *hooks, struct find *out,
 	     struct err *e);
 void find_release(struct find *f);
 
-/* A reason that the load itself gives: what is being measured, and no doubt about it. */
+/*
+ * Whether a reason is caused by the load itself, which is what is being measured, so it is not a
+ * doubt.
+ */
 bool find_is_by_load(const struct trust_reason *reason);
 
 /* "requests/s", "requests at once". */
 const char *find_unit(enum capacity_load load);
 
 /*
- * Fills a level, but for its load and spent_s, from a measured and scored run whose requests were
- * sent for sent_s (INFINITY: all of the plan); warmup_s at least is left out. is_closed: they are
- * due when they were sent and not by the plan.
+ * Fills a level, except its load and spent_s, from a measured and scored run whose requests were
+ * sent for sent_s (INFINITY: all of the plan); at least warmup_s is left out. is_closed: requests
+ * are due when they were sent and not by the plan.
  */
 void find_level_of(const struct slo *slo, const struct point *p, const struct metrics *m,
 		   bool is_closed, double warmup_s, double sent_s, struct level *out);
 
-/* What a search for the largest load (sweep/find.h) says: lines, JSON, a figure. */
+/* Output of a search for the largest load (sweep/find.h): lines, JSON, a figure. */
 
-/* What is looked for, a sentence: before the first step. */
+/* A sentence about the search, before the first step. */
 void find_tell_begin(const struct find_opts *o, struct buf *out);
 /* A sentence about the step that has just ended; empty: nothing to say. */
 void find_tell_step(const struct find *f, struct buf *out);
-/* What the precision will still cost; empty while that is unknown. */
+/* The expected further cost of the precision; empty while that is unknown. */
 void find_tell_cost(const struct find *f, struct buf *out);
 /* The answer, some lines with a newline each, also of a search that was interrupted. */
 void find_tell_answer(const struct find *f, struct buf *out);
@@ -114,19 +119,20 @@ bool find_has_answer(const struct find *f);
 void find_put(const struct find *f, struct json_writer *w);
 /*
  * STEM.png with its script and table: the share of slow requests (or value / limit of a mean) of
- * the limit that binds over the load, with levels, curve, limit and capacity. -1: it cannot be
+ * the limit that binds, over the load, with levels, curve, limit and capacity. -1: it cannot be
  * drawn, e says why.
  */
 int find_draw(const struct find *f, const char *stem, struct err *e);
 
 /*
- * Whether a server holds the load of one measured run within limits: the share of slow
- * requests against what each limit allows (decide/capacity.h). Yes, no, or how many requests lack.
+ * Whether a server holds the load of one measured run within limits: compares the share of slow
+ * requests with what each limit allows (decide/capacity.h). Yes, no, or how many more requests are
+ * needed.
  */
 
 /*
- * Lines with a newline each go to out. HOLDS_OPEN also when the run's own verdict spoils what a
- * limit is on, and when TTFT still grows although no limit is broken yet.
+ * Appends lines with a newline each to out. Also HOLDS_OPEN when the run's own verdict is about a
+ * metric with a limit, and when TTFT still grows although no limit is broken yet.
  */
 enum holds hold_tell(const struct slo *slo, const struct serve_opts *o, const struct point *p,
 		     const struct scored *scored, struct buf *out);

@@ -31,7 +31,7 @@ static const char *limit_text(const struct find *f, size_t j)
 	return j < slo->n ? slo->limit[j].text : j == slo->n ? "failed requests" : "saturation";
 }
 
-/* "88.1", "32": a load with no more digits than it has. */
+/* "88.1", "32": a load without superfluous digits. */
 static const char *load_text(char out[FMT_F64_BYTES], double load)
 {
 	snprintf(out, FMT_F64_BYTES, load >= 1000 ? "%.0f" : "%.4g", load);
@@ -54,7 +54,7 @@ void find_tell_begin(const struct find_opts *o, struct buf *out)
 	buf_printf(out, " and at most %g %% failed requests.", 100 * CAPACITY_FAILED_SHARE);
 }
 
-/* What a level gave for one limit: "p99_ttft_ms<200: 0.42 % slow (1 % allowed)". */
+/* A level's result for one limit: "p99_ttft_ms<200: 0.42 % slow (1 % allowed)". */
 static void tell_limit(const struct find *f, const struct capacity_point *p, size_t j,
 		       struct buf *out)
 {
@@ -476,7 +476,7 @@ static enum holds tell_mean(const struct slo_limit *limit, const struct level *l
 	return a.verdict;
 }
 
-/* The worst: one that fails, else one that is open. */
+/* Keeps the worst: one that fails, else one that is open. */
 static void worsen(enum holds *all, enum holds one)
 {
 	if (one == HOLDS_FAILS || (one == HOLDS_OPEN && *all == HOLDS_PASSES))

@@ -18,7 +18,7 @@ bool gnuplot_exists(void);
 /* "png,svg" into bits of enum gnuplot_format; ERR_USAGE with the option's name. */
 int gnuplot_formats(const char *option, const char *list, unsigned *formats, struct err *e);
 
-/* Runs a script file. -1: gnuplot is not there, or what it said. */
+/* Runs a script file. -1: gnuplot is missing, or failed with this message. */
 int gnuplot_draw(const char *script_path, struct err *e);
 /* Runs a script's text without the user's own settings; what it draws on a terminal goes to out. */
 int gnuplot_draw_text(struct str script, struct buf *out, struct err *e);
@@ -32,12 +32,12 @@ int gnuplot_draw_text(struct str script, struct buf *out, struct err *e);
 int gnuplot_figure(const struct figure *f, const char *stem, unsigned formats, unsigned columns,
 		   struct buf *screen, struct err *e);
 
-/* --plot-load-pattern: the plan drawn (page/plot.h). */
+/* --plot-load-pattern: a figure of the plan (page/plot.h). */
 
 /*
- * Writes STEM.load_pattern.dat, .gp and, where gnuplot is installed, .png. STEM is the result's
- * path without its last suffix. line tells where the picture is; note, what is missing. Both
- * are appended to. -1: a file cannot be written.
+ * Writes STEM.load_pattern.dat, .gp and, if gnuplot is installed, .png. STEM is the result's path
+ * without its last suffix. Appends to line where the picture is, and to note what is missing. -1: a
+ * file cannot be written.
  */
 int run_plot_load(const struct serve_opts *o, const struct point *p, const char *result_path,
 		  struct buf *line, struct buf *note, struct err *e);

@@ -65,7 +65,7 @@ static int64_t bisect(const struct search *s, int64_t low, int64_t high)
 	const struct search_point *infinite = point_of(s, s->o.max);
 	int64_t level = clamp(ceil(infinite->v.estimate), 1, s->o.max - 1);
 
-	/* Doubling goes on while everything passed; whatever failed, or is infinite, ends it. */
+	/* Doubling continues while everything passed; a failure, or an infinite value, ends it. */
 	for (; level < s->o.max; level *= 2) {
 		const struct search_point *p = point_of(s, level);
 
@@ -96,7 +96,7 @@ static int64_t interpolate(const struct search *s, int64_t low, int64_t high)
 	if (point_of(s, level))
 		level++;
 	level = clamp((double)level, 1, s->o.max);
-	/* Margins that are not monotone lead upstream in circles; we halve. */
+	/* Margins that are not monotone make upstream loop; we halve. */
 	return level > low && level < high ? level : (low + high) / 2;
 }
 

@@ -249,8 +249,8 @@ static double failed_share(const struct json_value *record)
 }
 
 /*
- * Whether a reason to call a run INVALID says that these limits cannot be judged: it spoils a
- * metric that has a limit. Results without that list are those of earlier versions.
+ * Whether a reason for INVALID prevents judging these limits: it affects a metric that has a limit.
+ * Results without that list are from earlier versions.
  */
 static bool is_spoiled(const struct json_value *reason, const struct json_value *record,
 		       const struct sla *sla)

@@ -163,7 +163,7 @@ void slo_mark(const struct slo *slo, const struct slo_request *r, double *value,
 	for (size_t j = 0; j < slo->n; j++) {
 		const struct slo_limit *l = &slo->limit[j];
 		double v = value_of(l, r);
-		/* One that goes on takes at least as long as it has taken by now. */
+		/* An unfinished request takes at least as long as it has taken so far. */
 		bool is_late = isinf(r->end_s) && l->block != BLOCK_TPOT && isnan(v) &&
 			       r->age_s > l->limit_s;
 

@@ -131,7 +131,7 @@ static void shuffle(struct layout *g)
 	}
 }
 
-/* Whether one of the points that follow each other with this server has something to run. */
+/* Whether any of the following points with this server has something to run. */
 static bool needs_server(const struct layout *g, size_t at)
 {
 	size_t serve = g->point[g->order[at]].serve;
@@ -182,7 +182,7 @@ static int run_all(struct sweep *s, struct err *e)
 
 /* ---- the table ---- */
 
-/* Whether a parameter of some combination has not the same value in all records. */
+/* Whether a parameter of some combination differs between records. */
 static bool varies(const struct sweep *s, struct str key)
 {
 	const struct json_value *first = frame_value(s->records.v[0], key);
@@ -285,7 +285,7 @@ static const char *const own[] = {
 	"config", "device_memory_utilization", /* gpu_memory_utilization's other name */
 };
 
-/* name: with underscores. Ours are for a command that is not upstream's own. */
+/* name: with underscores. Our own options are only for a command that is not upstream's. */
 static bool is_row(const char *name, bool is_upstream)
 {
 	for (size_t i = 0; i < startup_opt_set.n; i++) {

@@ -11,7 +11,7 @@
 
 #define PROMPTS 1000 /* of a benchmark that does not say; upstream's */
 
-/* A rate of conversations, or how many are under way, by Little's law. */
+/* A rate of conversations, or the number in progress, by Little's law. */
 static int estimate_sessions(const char *variable, const struct json_value *record, double *out,
 			     struct err *e)
 {
@@ -22,7 +22,7 @@ static int estimate_sessions(const char *variable, const struct json_value *reco
 		return err_set(e, ERR_RUN, "--sla-variable %s: the benchmark has no conversations, of which "
 			       "it is a cap; --bench-cmd needs a dataset that has, such as --multi-turn",
 			       variable);
-	/* None may have been completed when a run is cut by --duration. */
+	/* None may have completed when a run is cut by --duration. */
 	if (!is_rate && !frame_number(frame_value(record, STR("sessions.duration_s.mean")), &duration_s))
 		duration_s = 1 / fmax(throughput, 1);
 	*out = is_rate ? throughput : throughput * duration_s;
@@ -91,7 +91,7 @@ static const struct json_value *serial_pin(struct explorer *x)
 	return params_with_int(x->bench, "max_concurrency", 1, &x->s->arena);
 }
 
-/* Upstream's serial level also sends at most one request a second; asked to, ours does not. */
+/* Upstream's serial level also sends at most one request a second; ours does not, if asked to. */
 static bool is_unthrottled(const struct explorer *x)
 {
 	return x->s->o->workload_serial_unthrottled && strcmp(x->variable, "request_rate") == 0;
@@ -102,7 +102,7 @@ static char *serial_folder(struct explorer *x)
 	return folder_of(x, serial_pin(x), is_unthrottled(x) ? "inf" : "1");
 }
 
-/* One after the other. */
+/* The level with one request at a time. */
 static int serial(struct explorer *x, struct sweep_records *out, struct err *e)
 {
 	const struct json_value *pinned = serial_pin(x);
@@ -226,7 +226,7 @@ static int explore(struct explorer *x, struct err *e)
 	    (serial(x, &first, e) < 0 || batch(x, size, &last, e) < 0))
 		return -1;
 	if (!first.n || !last.n) {
-		/* Upstream drops the end point that there is; it was measured, so we keep it. */
+		/* Upstream drops an existing end point; it was measured, so we keep it. */
 		add_all(s, &first, &between, &last);
 		sweep_line(s, s->o->dry_run ? "Omitting intermediate Workload iterations." :
 			   "Unable to establish both Workload Explorer endpoints; skipping "

@@ -40,7 +40,10 @@ static void print(FILE *to, const char *before, struct str text)
 	buf_release(&room);
 }
 
-/* A page of options is shown whole; more are listed by group, as upstream does. */
+/*
+ * A page with at most this many options is shown whole; others are listed by group, as upstream
+ * does.
+ */
 #define HELP_WHOLE_MAX 40
 
 /* --help=send_lag. A word without '_' searches the options; `profllm help usage` does not. */
@@ -212,7 +215,7 @@ static void undo_screen(void)
 	write_text(atomic_exchange(&screen_leave, NULL));
 }
 
-/* As if it had never been caught, but with the terminal as it was. */
+/* Ends as if the signal had not been caught, after restoring the terminal. */
 static void on_fatal(int number)
 {
 	undo_screen();
@@ -272,7 +275,7 @@ void cli_catch_signals(void)
 
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
-	/* A terminal that goes ends a run as Ctrl-C does, unless nohup has it ignored. */
+	/* A closed terminal ends a run like Ctrl-C, unless nohup ignores the signal. */
 	if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
 		sigaction(SIGHUP, &act, NULL);
 	signal(SIGPIPE, SIG_IGN);
@@ -293,7 +296,7 @@ int target_check(const char *what, const char *path, struct err *e)
 		rc = access(path, W_OK);
 	} else {
 		fd = rc = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-		/* A link to a file that is still to come. */
+		/* A link to a file that does not exist yet. */
 		if (rc < 0 && errno == EEXIST)
 			rc = 0;
 	}
@@ -327,7 +330,7 @@ static void give_up(const char *path)
 		unlink(path);
 }
 
-/* When memory runs out. */
+/* Called when memory runs out. */
 static void give_up_claimed(void)
 {
 	give_up(atomic_exchange(&claimed, NULL));

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ordered.h - files in, standard output out, the work between by several
- * threads, the order kept.
+ * ordered.h - files in, standard output out, processed by several threads in order.
  *
- * Each thread reads some whole lines (or one whole file), works on them, waits for
- * its turn and writes. So as much is in memory as the threads have in hand, a line
- * that arrives on a pipe is answered at once, and what comes before a bad line is
- * written before the error is reported. Standard output closed early ends the work
- * without an error.
+ * Each thread reads some whole lines (or one whole file), works on them, waits for its turn and
+ * writes. So memory holds only the threads' current blocks, a line that arrives on a pipe is
+ * answered at once, and what precedes a bad line is written before the error is reported. Standard
+ * output closed early ends the work without an error.
  */
 #pragma once
 #include <stdbool.h>
@@ -25,13 +23,13 @@ struct ordered {
 	const char *absent_hint; /* what follows the message about a file that is not there */
 	unsigned threads;        /* at least 1 */
 	/*
-	 * Appends to out what is to be written for one item. state is this thread's own: the
-	 * k-th of those in states. -1: e is a sentence to which file and line are prepended.
+	 * Appends to out the output for one item. state is this thread's own: the k-th of those in
+	 * states. -1: e is a sentence to which file and line are prepended.
 	 */
 	int (*item)(void *state, const char *name, struct str item, struct buf *out, struct err *e);
 	void *states;       /* threads of them */
 	size_t state_bytes;
-	/* Bytes read, of how many (0: not known); by one thread at a time. May be NULL. */
+	/* Bytes read and total (0: unknown); called by one thread at a time. May be NULL. */
 	void (*progress)(void *self, uint64_t done, uint64_t total);
 	void *self;
 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plots.h - plots and charts of a run's report, and how figures look: what verbs that draw
- * share.
+ * plots.h - plots and charts of a run's report, and how figures look: shared by verbs that draw.
  */
 #pragma once
 #include <stdbool.h>
@@ -18,7 +17,7 @@ struct plots {
 
 /* Before the run: whether this build can draw them, and their files can be written. */
 int plots_check(const struct plots *p, const char *result_path, struct err *e);
-/* After the report. What cannot be drawn is a warning and no error, as upstream has it. */
+/* After the report. What cannot be drawn is a warning, not an error, as in upstream. */
 void plots_draw(const struct plots *p, const struct report *r, const char *result_path);
 
 /* ---- --charts: what gnuplot draws on the terminal before the report ---- */
@@ -56,5 +55,5 @@ extern const char *const plot_styles[];
 	OPT(type, look.style, "style", .group = (heading), .flags = (f),                        \
 	    .choices = plot_styles, .help = "how curves are drawn")
 
-/* Puts it on a figure that is made. ERR_USAGE: limits that are none. */
+/* Applies it to a figure. ERR_USAGE: invalid limits. */
 int plot_look_apply(const struct plot_look *look, struct figure *f, struct err *e);

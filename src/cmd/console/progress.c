@@ -73,7 +73,7 @@ static void describe(struct progress *p, struct buf *out, uint64_t done, uint64_
 		struct load_totals t = load_progress_total(load);
 
 		sample_rate(p, t.tokens, now);
-		/* The last line tells the mean of the whole stage. */
+		/* The last line has the mean of the whole stage. */
 		buf_printf(out, ", in flight %u, %.0f tok/s", t.admitted - t.done,
 			   done < total ? p->tokens_per_s :
 			   elapsed > 0 ? (double)t.tokens / elapsed : 0);
@@ -115,7 +115,7 @@ void progress_show(struct progress *p, enum point_stage stage, uint64_t done, ui
 	}
 	if (done < total && now - p->drawn_ns < (p->is_bar ? BAR_EVERY_NS : LINE_EVERY_NS))
 		return;
-	/* What took no time needs no line of its own. */
+	/* A stage that took no time needs no line. */
 	if (stage != STAGE_MAIN && done >= total && now - p->began_ns < BAR_EVERY_NS)
 		return;
 	p->drawn_ns = now;

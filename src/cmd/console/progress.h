@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * progress.h - how far a run is, on stderr: one line rewritten in place on
- * a terminal, plain lines every few seconds elsewhere.
+ * progress.h - a run's progress on stderr: one line rewritten in place on a terminal, plain lines
+ * every few seconds elsewhere.
  */
 #pragma once
 #include "bench/serve/point.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_compare.c - `profllm bench compare`: results, folders or sweeps side by side.
+ * bench_compare.c - `profllm bench compare`: compares results, folders or sweeps.
  *
  * Two views: changes with verdicts (compare/compare.h), and the tables of upstream's dashboard
  * script (compare/compare.h) with --tables or for files named benchmark_results.json.
@@ -236,7 +236,7 @@ static int show(const struct compare_args *o, const struct bench_comparison *c, 
 
 /* ---- the two views ---- */
 
-/* One operand: nothing is compared, its runs are judged. The exit status; -1 with e. */
+/* One operand: nothing is compared, its runs are judged. Returns the exit status; -1 with e. */
 static int judge_runs(const struct compare_args *o, struct gates *g, struct err *e)
 {
 	struct buf notes = { 0 };
@@ -253,7 +253,9 @@ static int judge_runs(const struct compare_args *o, struct gates *g, struct err 
 	return rc < 0 ? -1 : gates_end(g, "bench compare", e);
 }
 
-/* Without gates, sides that cannot be compared are a mistake; a gate says that it cannot judge. */
+/*
+ * Without gates, sides that cannot be compared are a mistake; a gate reports that it cannot judge.
+ */
 static int judge(struct bench_comparison *c, size_t gates, struct err *e)
 {
 	const char *why;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_offline.c - see offline_talk.h: the verbs that measure an engine without a server. What is
- * theirs alone is in the struct offline_verb of each.
+ * bench_offline.c - see offline_talk.h: the verbs that measure an engine without a server. What
+ * differs between them is in the struct offline_verb of each.
  */
 #include "cmd/verbs/offline_talk.h"
 #include "core/base/mem.h"
@@ -54,7 +54,7 @@ static void add_counts(struct buf *out, uint64_t done, uint64_t total, double el
 		buf_printf(out, ", %5.2fit/s]", rate);
 }
 
-/* Eighths of a cell where the terminal knows them. */
+/* Uses eighths of a cell if the terminal can show them. */
 static void add_bar(const struct offline_talk *t, uint64_t done, uint64_t total, unsigned width,
 		    struct buf *out)
 {
@@ -72,7 +72,7 @@ static void add_bar(const struct offline_talk *t, uint64_t done, uint64_t total,
 	}
 }
 
-/* total 0: it is not known how much there is. */
+/* total 0: unknown. */
 static void draw(struct offline_talk *t, uint64_t done, uint64_t total, double elapsed)
 {
 	double percent = total ? (double)done * 100 / (double)total : 0;
@@ -215,7 +215,7 @@ static int end(struct offline_talk *t)
 	return status;
 }
 
-/* A file's name that is empty is none, as in vLLM. */
+/* An empty file name means none, as in vLLM. */
 static void drop_empty(const char **path)
 {
 	if (*path && !**path)
@@ -294,7 +294,7 @@ int offline_end(struct offline_talk *t)
 
 /* ---- verbs ---- */
 
-/* --fail-if is read against a result as the options give it. */
+/* --fail-if is checked against an example result of these options. */
 static int read_gates(struct offline_talk *t, struct offline_job *job, struct err *e)
 {
 	struct json_value *like;

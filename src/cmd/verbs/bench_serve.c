@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_serve.c - `profllm bench serve`: one run, those that --sweep-max-concurrency or
- * --sweep-request-rate ask for, or a search for the largest load; and the same within another verb.
+ * bench_serve.c - `profllm bench serve`: one run, several for --sweep-max-concurrency or
+ * --sweep-request-rate, or a search for the largest load; also called by other verbs.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -173,7 +173,7 @@ static int read_options(struct cli *cli, const struct serve_opts *o, struct find
 	return slo_parse("--slo", o->slo, &cli->arena, &out->slo, e);
 }
 
-/* Options are right, and the first request is about to be sent. */
+/* The options are valid, and the first request is about to be sent. */
 static void on_begun(void *self, const struct find *f)
 {
 	struct buf out = { 0 };
@@ -253,7 +253,7 @@ static bool serve_points_are_wanted(const struct serve_opts *o)
 	return o->sweep_max_concurrency || o->sweep_request_rate;
 }
 
-/* "8", "0.5", "inf": a value as options and names have it. */
+/* "8", "0.5", "inf": a value in the form of options and names. */
 static const char *value_text(const struct points *p, size_t i)
 {
 	char text[FMT_F64_BYTES];
@@ -325,7 +325,7 @@ static const char *named(const struct points *p, const char *path, size_t i)
 			    p->is_rate ? "rate" : "concurrency", value_text(p, i), path + stem);
 }
 
-/* To a comma list, unless that has it. */
+/* Appends it to a comma list, unless it is there. */
 static void add_percentile(struct buf *list, const char *name)
 {
 	struct str rest = buf_str(list);
@@ -349,7 +349,7 @@ static void give(struct giving *g, const char *option, const char *value)
 				 &c->arena, &c->err);
 }
 
-/* What this point has of its own, over what the user's line says. */
+/* Sets this point's own options over the user's. */
 static int give_point(const struct points *p, size_t i, struct cli *cli, struct serve_opts *o)
 {
 	struct giving g = { cli, o, 0 };
@@ -503,9 +503,8 @@ static int check_points(const struct serve_opts *o, struct err *e)
 }
 
 /*
- * cli and o as cli_begin gave them for argv. Ends cli; the first status that is not 0 is
- * returned. A point that fails does not keep the others from being measured, one that is
- * interrupted or called wrongly does.
+ * cli and o as from cli_begin for argv. Ends cli; returns the first status other than 0. A point
+ * that fails does not keep the others from being measured; an interrupt or a usage error does.
  */
 static int serve_points(struct cli *cli, const struct serve_opts *o, int argc, char **argv)
 {
@@ -569,7 +568,7 @@ static int list_patterns(const struct serve_opts *o)
 	return 1;
 }
 
-/* --compare A B, as upstream's Rust client has it. */
+/* --compare A B, as in upstream's Rust client. */
 static int compare(struct cli *cli, const struct serve_opts *o)
 {
 	struct buf text = { 0 };

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_structured_output.c - `profllm bench structured-output`: the script of vLLM's as
- * `bench serve --dataset-name structured`. Its own names of options become that verb's; all
- * others are that verb's and pass as they are.
+ * bench_structured_output.c - `profllm bench structured-output`: vLLM's script as `bench serve
+ * --dataset-name structured`. Its own option names become that verb's; all others pass unchanged.
  */
 #include <math.h>
 
@@ -62,7 +61,7 @@ const struct opt_set cmd_bench_structured_output_set = {
 	OPT_SET_OF(rows, defaults), .foreign = &serve_options, .takes_prefixes = true,
 };
 
-/* `bench serve`'s words: ours, then the user's, which win. */
+/* The words for `bench serve`: ours, then the user's, which take precedence. */
 static char **serve_words(const struct structured_opts *o, const struct opt_rest *rest,
 			  struct arena *a, int *argc)
 {
@@ -84,7 +83,7 @@ static char **serve_words(const struct structured_opts *o, const struct opt_rest
 	return argv;
 }
 
-/* What the script calls its file; the model is the one that answered, once that is known. */
+/* The script's name for its file; the model is the one that answered, once that is known. */
 static char *path_of(const struct structured_opts *o, struct structured_name name,
 		     const char *model, struct arena *a)
 {
@@ -102,7 +101,7 @@ static char *path_of(const struct structured_opts *o, struct structured_name nam
 	return path;
 }
 
-/* Before anything is sent: whether the result can be written. */
+/* Checks, before anything is sent, that the result can be written. */
 static int check_result(const struct structured_opts *o, const struct structured_name *name,
 			struct arena *a, struct err *e)
 {

@@ -196,7 +196,7 @@ int cmd_bench_sweep_sla(int argc, char **argv)
 	return bench(argc, argv, &sla_set, sweep_sla);
 }
 
-/* As the script of old was: with limits it searched, without it swept. */
+/* Like the former script: with limits it searched, without it swept. */
 int cmd_bench_sweep_multi(int argc, char **argv)
 {
 	for (int i = 0; i < argc; i++)

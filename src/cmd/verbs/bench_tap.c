@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_tap.c - `profllm bench tap`: the report of traffic that another client causes, from an
- * interface of this machine or from a capture file.
+ * bench_tap.c - `profllm bench tap`: a report of another client's traffic, from an interface of
+ * this machine or from a capture file.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -121,7 +121,7 @@ static void note_tokenizer(void *self, const char *text)
 	cli_warn(text);
 }
 
-/* Hands every packet on until the file or the time is over, or the user interrupts. */
+/* Passes every packet on until the end of the file or the time, or an interrupt. */
 static int read_packets(const struct tap_opts *o, struct capture *c, struct observer *to,
 			struct err *e)
 {
@@ -158,7 +158,7 @@ static struct capture *open_capture(const struct tap_opts *o, const struct strea
 	return capture_open_live(o->interface, f->port, f->n_ports, e);
 }
 
-/* What a report has where no option chooses. */
+/* Report settings without an option. */
 static void set_defaults(struct report_meta *meta)
 {
 	static const double percentile[] = { DEFAULT_PERCENTILE };

@@ -2,10 +2,10 @@
 /*
  * cmd.h - one function per verb; main.c holds the table.
  *
- * Most verbs are what comes between cli_begin and cli_end: cli_run parses their options by their
- * set. values: the struct of the set. They return -1 with c->err, or the exit status of a verb
- * that has done its work. Those that parse by themselves get what follows the verb's words and
- * return the exit status. Nothing outside cmd/ prints, exits or installs signal handlers.
+ * Most verbs are the code between cli_begin and cli_end: cli_run parses their options by their set.
+ * values: the struct of the set. They return -1 with c->err, or the exit status of a verb that has
+ * done its work. Those that parse by themselves get the words after the verb's name and return the
+ * exit status. Nothing outside cmd/ prints, exits or installs signal handlers.
  */
 #pragma once
 #include "cmd/console/cli.h"
@@ -68,9 +68,9 @@ int cmd_sim(int argc, char **argv);
 /* ---- what verbs do for others ---- */
 
 /*
- * The file of arguments that `args import` writes. path NULL: the user's own, and none is no
- * fault: *out is empty then. ERR_USAGE: a path that was given cannot be read, or a file is none
- * of these.
+ * The file of arguments that `args import` writes. path NULL: the user's own; if there is none,
+ * *out is empty and it is not an error. ERR_USAGE: a given path cannot be read, or is not such a
+ * file.
  */
 int args_file_load(const char *path, struct arena *a, struct engine_extra *out, struct err *e);
 /*
@@ -81,18 +81,18 @@ int export_jsonl(const char *store, const char *filter, struct buf *out, struct 
 		 struct err *e);
 /*
  * The traces that a document names (store/trace_files.h), ready to be sent: trace and n_traces of
- * *o, in the arena. note: as trace_files_find gives it.
+ * *o, in the arena. note: see trace_files_find.
  */
 void named_traces(struct str document, const char *place, const char *folder, struct arena *a,
 		  struct upload_opts *o, struct str *note);
 /*
  * `bench serve` as a step of another verb (sweeps), in this process: no start-up, and Ctrl-C
- * reaches it by the same flag. Whether argv (ended by NULL) is `vllm bench serve ...` or
- * `profllm bench serve ...`.
+ * reaches it by the same flag. Whether argv (ended by NULL) is `vllm bench serve ...` or `profllm
+ * bench serve ...`.
  */
 bool bench_run_knows(char *const *argv);
 /*
- * Runs it and returns its exit status (130: interrupted); e is what it ended with. Unless
- * is_shown, what it prints on stdout goes nowhere.
+ * Runs it and returns its exit status (130: interrupted); e is its error. Unless is_shown, its
+ * stdout is discarded.
  */
 int bench_run(char *const *argv, bool is_shown, struct err *e);

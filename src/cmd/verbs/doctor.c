@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* doctor.c - `profllm doctor`: whether this machine, and the way to a server, measure well. */
+/*
+ * doctor.c - `profllm doctor`: whether this machine, and the network to a server, are fit for
+ * measuring.
+ */
 #include <errno.h>
 #include <unistd.h>
 
@@ -49,7 +52,7 @@ const struct opt_set cmd_doctor_set = {
 
 /* ---- looking ---- */
 
-/* What is checked before anything is measured. */
+/* Checks before anything is measured. */
 static int check(const struct doctor_opts *o, struct err *e)
 {
 	for (size_t i = 0; i < o->urls.n; i++) {

@@ -156,7 +156,7 @@ static int write_out(const struct export_opts *o, struct web_answer *answer, str
 	return rc;
 }
 
-/* The API's pointer as what was typed: "/columns/1: ..." is about --columns. */
+/* Replaces the API's pointer by the option: "/columns/1: ..." is about --columns. */
 static void name_option(struct arena *a, struct err *e)
 {
 	static const char *const option[] = { "filter", "columns", "sort", "limit" };
@@ -185,7 +185,7 @@ static int pull_text(struct web_answer *answer, struct buf *out, struct err *e)
 	return n == 0 ? 0 : err_set(e, ERR_RUN, "a page of runs does not fit into memory");
 }
 
-/* To --output, or to text where that is given. */
+/* Writes to --output, or to text if it is not NULL. */
 static int export(const struct export_opts *o, struct buf *text, struct arena *a, struct err *e)
 {
 	struct store_opts how = { .url = o->store, .is_read_only = true };
@@ -297,7 +297,7 @@ const struct opt_set cmd_trends_set = {
 	OPT_SET_OF(trends_rows, trends_defaults),
 };
 
-/* What was found in all metrics. */
+/* The findings of all metrics. */
 struct found {
 	const struct trends_opts *o;
 	struct arena *a;
@@ -345,7 +345,7 @@ static const struct web_route *route(void)
 	return NULL;
 }
 
-/* The API's pointer as what was typed: "/series/1: ..." is about --series. */
+/* Replaces the API's pointer by the option: "/series/1: ..." is about --series. */
 static void name_trends_option(struct arena *a, struct err *e)
 {
 	const char *text = arena_text(a, str_of(e->text)), *rest;
@@ -455,7 +455,7 @@ static void tell(struct found *f, const char *metric, const struct json_value *a
 		       "no recent change; the dashboard's page Trends shows older ones");
 }
 
-/* The path of a webhook is often its secret, and cron mails what is printed. */
+/* The path of a webhook is often its secret, and cron mails the output. */
 static void hide_address(const struct found *f, struct err *e)
 {
 	const char *why = arena_text(f->a, str_of(e->text));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * init.c - `profllm init`: a commented configuration for `profllm run`, by three answers: which
- * server, which model, what for. Answers that no option gives are asked for on a terminal.
+ * init.c - `profllm init`: a commented configuration for `profllm run`, from three answers: which
+ * server, which model, what for. Answers not given by options are asked for on a terminal.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -144,7 +144,7 @@ static bool is_url(const char *server)
 	return strstr(server, "://") != NULL;
 }
 
-/* Whether YAML reads the text as itself where it has no quotes, also before a comment. */
+/* Whether YAML reads the unquoted text as itself, also before a comment. */
 static bool is_plain(const char *text, struct err *e)
 {
 	struct arena a = { 0 };
@@ -156,7 +156,7 @@ static bool is_plain(const char *text, struct err *e)
 	return is_same;
 }
 
-/* A text as YAML, of which ${ is not to be filled in. */
+/* Appends a text as YAML, with ${ escaped. */
 static void add_value(const char *text, struct buf *out)
 {
 	struct buf plain = { 0 };
@@ -174,7 +174,7 @@ static void add_value(const char *text, struct buf *out)
 	buf_release(&plain);
 }
 
-/* "  key: VALUE", and a comment in the column that all of them have. */
+/* " key: VALUE", and a comment in a common column. */
 static void add_line(const char *key, const char *value, const char *comment, struct buf *out)
 {
 	size_t before = out->len;
@@ -206,7 +206,7 @@ static void add_server(const struct init_opts *o, struct buf *out)
 			     "held\n");
 }
 
-/* The editor's schema, installed or where the program was built; NULL: neither. */
+/* The editor's schema, installed or in the build folder; NULL: neither. */
 static const char *schema_path(struct arena *a)
 {
 	static const char *const places[] = { "../share/profllm/" SCHEMA_FILE, SCHEMA_FILE };
@@ -267,7 +267,7 @@ static bool is_in_path(const char *program)
 	return is_there;
 }
 
-/* The line that was typed, or otherwise where it is empty. NULL: there is no more input. */
+/* The typed line, or otherwise if it is empty. NULL: there is no more input. */
 static const char *ask(const char *question, const char *otherwise, struct arena *a)
 {
 	char *line = NULL;
@@ -315,7 +315,7 @@ static const char *ask_goal(struct arena *a)
 	return NULL;
 }
 
-/* The option whose answer nothing else gives, with a value for it; NULL: none. */
+/* The first option that still needs an answer, with an example value; NULL: none. */
 static const char *missing_in(const struct init_opts *o)
 {
 	if (!o->server)
@@ -399,7 +399,7 @@ static int check_answers(const struct init_opts *o, struct arena *a, struct err 
 	return 0;
 }
 
-/* What was typed into the file is judged as `profllm run` will judge it. */
+/* The content of the file is checked like `profllm run` will check it. */
 static int check_text(struct str text, const char *name, struct arena *a, struct err *e)
 {
 	const struct config_know know = { .sim = cmd_sim_options() };

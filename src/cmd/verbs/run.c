@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run.c - `profllm run`: experiments from one file, with one document for each: what comes
- * before a run, the run, conditions of `require`, documents to a dashboard, the exit status.
+ * run.c - `profllm run`: experiments from one file, with one document for each: checks before a
+ * run, the run, conditions of `require`, documents to a dashboard, the exit status.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -174,7 +174,9 @@ static void show_notes(struct command_run *c)
 	buf_reset(&c->findings.notes);
 }
 
-/* A failed document says why, too: a suite's members are not known then, a single one's is. */
+/*
+ * A failed document has the reason, too: a suite's members are not known then, a single one's is.
+ */
 static void write_refused(struct command_run *c, const char *category, const char *reason)
 {
 	struct experiment none = { .name = c->o.config, .output = { .path = c->o.output } };
@@ -221,8 +223,8 @@ static int refuse(struct command_run *c, const char *category, enum err_code cod
 }
 
 /*
- * Before anything is started, for all members at once; 0, an exit status, or -1. A member of
- * another run's suite has been looked at there.
+ * Checks all members before anything is started; 0, an exit status, or -1. A member of another
+ * process's suite has been checked there.
  */
 static int look_ahead(struct command_run *c, bool is_planned)
 {
@@ -287,7 +289,7 @@ static int read_config(struct command_run *c)
 		write_refused(c, "bad configuration", e->text);
 		return -1;
 	}
-	/* This machine's GPUs say nothing of those of others. */
+	/* This machine's GPUs say nothing about other machines'. */
 	if (!suite_is_elsewhere(&c->config, c->o.scheduler))
 		config_know_gpus(&c->know);
 	if (suite_expand(&c->config, &c->know, &c->asked, &c->suite, &c->findings) < 0) {
@@ -344,7 +346,7 @@ static void judge_member(struct gates *g, const struct suite_member *m, const ch
 		gate_judge_none(x->require, x->n_require, e.text, where, &g->log);
 }
 
-/* Every chosen member's document by its conditions: 0, GATE_EXIT, or -1 with e. */
+/* Checks every chosen member's document by its conditions: 0, GATE_EXIT, or -1 with e. */
 static int run_gate(struct command_run *c, struct gates *g, struct err *e)
 {
 	const struct suite *s = &c->suite;
@@ -393,7 +395,7 @@ struct upload_opts run_upload_opts(struct command_run *c, const struct suite_mem
 	return o;
 }
 
-/* Whether it is known where to and with which token, before anything is run. */
+/* Checks, before anything is run, that the target and the token are known. */
 static int run_upload_check(struct command_run *c, struct err *e)
 {
 	int rc = 0;
@@ -407,7 +409,7 @@ static int run_upload_check(struct command_run *c, struct err *e)
 	return rc;
 }
 
-/* The traces of the member, which lie below its document or in a folder of its own. */
+/* Finds the member's traces, below its document or in a folder of its own. */
 static void find_traces(struct command_run *c, const struct suite_member *m, struct str document,
 			struct arena *a, struct upload_opts *o)
 {
@@ -420,7 +422,7 @@ static void find_traces(struct command_run *c, const struct suite_member *m, str
 		cli_warn(arena_printf(a, "%s: %.*s", m->label, (int)note.n, note.p));
 }
 
-/* *is_sent: it has arrived, so what waits may be tried, too. */
+/* *is_sent: it has arrived, so spooled documents may be tried, too. */
 static int upload_one(struct command_run *c, const struct suite_member *m, bool *is_sent,
 		      struct err *e)
 {
@@ -442,7 +444,7 @@ static int upload_one(struct command_run *c, const struct suite_member *m, bool 
 	return rc < 0 ? -1 : 0;
 }
 
-/* Every document that is there, when it is asked for. */
+/* Uploads every existing document, if asked for. */
 static int run_upload(struct command_run *c, struct err *e)
 {
 	struct err one = { 0 };
@@ -545,7 +547,7 @@ static void say_end(struct command_run *c, const struct suite_tally *t)
 	fflush(stdout);
 }
 
-/* A member's failure in its own words, where nothing else has said it. */
+/* Prints a member's failure in its own words, if nothing else has. */
 static int status_of(struct command_run *c, const struct suite_tally *t, struct err *e)
 {
 	const struct outcome *o = c->suite.is_single ? t->single : NULL;
@@ -555,7 +557,7 @@ static int status_of(struct command_run *c, const struct suite_tally *t, struct 
 	if (o && o->status == OUTCOME_FAILED)
 		return err_set(e, o->stage == AT_CONFIG ? ERR_USAGE : ERR_RUN, "%s: %s",
 			       outcome_stage_name(o->stage), o->reason);
-	/* What failed is out, and the rest was searched among. */
+	/* Failed experiments are excluded, and the search went on with the others. */
 	if (c->suite.search && !suite_found(&c->suite))
 		return err_set(e, ERR_RUN, "the search found no experiment that can be the answer");
 	if (t->failed && !c->suite.search)
@@ -564,7 +566,7 @@ static int status_of(struct command_run *c, const struct suite_tally *t, struct 
 	return c->o.strict && t->doubtful ? EXIT_STRICT : 0;
 }
 
-/* How the runs ended comes before what their results are. */
+/* How the runs ended takes precedence over their results. */
 static int with_gate(struct command_run *c, struct gates *g, int status, struct err *e)
 {
 	struct err own = { 0 };
@@ -594,13 +596,13 @@ static char *const *child_words(struct command_run *c)
 		words[n++] = arena_text(&c->arena, STR("--dashboard"));
 		words[n++] = arena_text(&c->arena, str_of(c->o.dashboard));
 	}
-	/* It is given what was merged and judged here, and reads nothing more. */
+	/* It gets the configuration merged and checked here, and reads nothing more. */
 	if (c->o.is_bounded)
 		words[n++] = arena_text(&c->arena, STR("--bounded"));
 	return words;
 }
 
-/* Not a suite whose members run at once: each of them is a process, which reports. */
+/* Not for a suite whose members run at once: each of them is a process, which reports. */
 static bool reports_itself(const struct command_run *c)
 {
 	return !suite_has_children(&c->suite);
@@ -665,7 +667,10 @@ static int run(struct command_run *c, struct err *e)
 		status = c->o.member ? status : with_gate(c, &gates, status, e);
 	}
 	run_talk_clear(&c->talk);
-	/* What has not run may find another run's document at its place; members' parents send. */
+	/*
+	 * The file of a member that has not run may be another run's; for members the parent
+	 * uploads.
+	 */
 	if (has_run && !c->o.member && !tally.is_interrupted && run_upload(c, &unsent) < 0) {
 		if (e->code)
 			cli_warn(unsent.text);
@@ -688,7 +693,7 @@ static void *follow_main(void *arg)
 	return arg;
 }
 
-/* On another host a member lives by the connection to the run that started it. */
+/* On another host a member ends when its connection to the parent does. */
 static void follow_stdin(void)
 {
 	pthread_t thread;

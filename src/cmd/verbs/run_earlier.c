@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_earlier.c - `profllm run --compare-with`, see run_verb.h: what was measured last of the same
- * configurations, from a dashboard or a store, and what has changed since.
+ * run_earlier.c - `profllm run --compare-with`, see run_verb.h: compares with the latest earlier
+ * runs of the same configurations, from a dashboard or a store.
  *
- * Equal config.hash is the same configuration. For as many runs of it as this one has, the newest
- * earlier ones are taken: those of the night before, where each night runs the same file. The
- * conclusion is that of `bench compare`, over files in a folder of their own.
+ * Equal config.hash is the same configuration. As many earlier runs are taken as this run has, the
+ * newest ones: if each night runs the same file, those of the night before. The conclusion is that
+ * of `bench compare`, over files in a temporary folder.
  */
 #include <math.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@
 #define BEFORE "before"
 #define NOW "now"
 
-/* What a member has measured now. */
+/* A member's new measurement. */
 struct measured {
 	struct str run_id, hash, timestamp;
 	const struct json_value *row; /* NULL: nothing that can be compared */
@@ -59,7 +59,7 @@ static const char *wanted(const struct command_run *c)
 	return c->o.compare_with;
 }
 
-/* The dashboard that documents go to; NULL: they go to none. *printed: as it prints its address. */
+/* The dashboard that documents go to; NULL: none. *printed: its address as it prints it. */
 static const char *own_dashboard(struct command_run *c, const char **token_file, bool *printed)
 {
 	for (size_t i = 0; i < c->suite.n; i++) {
@@ -76,7 +76,7 @@ static const char *own_dashboard(struct command_run *c, const char **token_file,
 	return NULL;
 }
 
-/* Opens it. -1 with e: it is no place, or cannot be opened. */
+/* Opens it. -1 with e: it is not a dashboard or store, or cannot be opened. */
 static int open_place(struct earlier *x, const char *where, struct err *e)
 {
 	const char *token_file = x->c->o.token_file, *url = where;
@@ -121,7 +121,7 @@ static int keep_file(struct earlier *x, const char *side, size_t k, struct str t
 
 /* ---- earlier runs of one configuration ---- */
 
-/* Those of this hash that began before the first of them did now. */
+/* The query for runs of this hash that began before the first one of this run. */
 static struct str question(struct earlier *x, struct str hash, struct str before)
 {
 	struct buf text = { 0 };
@@ -194,7 +194,7 @@ static int take_of_dashboard(struct earlier *x, struct str filter, size_t n, str
 	return rc;
 }
 
-/* The first member of a configuration asks for all of them. */
+/* Looks up a configuration, once for all its members. */
 static int take_configuration(struct earlier *x, size_t first, struct err *e)
 {
 	struct str hash = x->now[first].hash, before = x->now[first].timestamp, filter;

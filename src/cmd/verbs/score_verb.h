@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* score_verb.h - what verbs have in common that report a record: which numbers, which files. */
+/* score_verb.h - shared by verbs that report a record: which numbers, which files. */
 #pragma once
 #include "client/record/file.h"
 #include "core/opt/opt.h"
@@ -19,8 +19,8 @@ struct score_choice {
 };
 
 /*
- * Their rows: R(member, name, ...) of a set whose struct has a choice; and three defaults. The
- * set's own defaults say .report.
+ * The rows: R(member, name, ...) of a set whose struct has a choice; and three defaults. The set's
+ * own defaults set .report.
  */
 #define SCORE_ROWS(R, blocks, percentiles, limits) \
 	R(percentile_metrics, "percentile-metrics", .group = "Metrics", .arg = "NAMES", \
@@ -56,9 +56,9 @@ struct score_choice {
 	R(strict, "strict", .group = "Output", \
 	    .help = "Exit with 3 unless the verdict is VALID."),
 
-/* The options over what was recorded. -1: a wrong one (ERR_USAGE). */
+/* Applies the options to the recorded ones. -1: a wrong one (ERR_USAGE). */
 int score_choose(const struct score_choice *o, struct report_meta *m, struct arena *a,
 		 struct err *e);
-/* Prints the report and writes what was asked for. The exit status; -1 with e. */
+/* Prints the report and writes the requested files. Returns the exit status; -1 with e. */
 int score_show(const struct score_choice *o, struct record *record, const struct record_info *info,
 	       struct report_meta *meta, struct arena *a, struct err *e);

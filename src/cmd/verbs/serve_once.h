@@ -2,15 +2,14 @@
 /*
  * serve_once.h - one run of `bench serve` from its options to its report and files.
  *
- * stdout carries what upstream's stdout carries, then ours; stderr the progress
- * bar, warnings and errors. Ctrl-C stops load; what was measured is reported
- * and saved, and the exit status is 130.
+ * stdout has upstream's output, followed by ours; stderr the progress bar, warnings and errors.
+ * Ctrl-C stops load; what was measured is reported and saved, and the exit status is 130.
  */
 #pragma once
 #include "bench/options/serve_opts.h"
 #include "cmd/console/cli.h"
 
-/* What others may want of it. A zeroed struct is empty. */
+/* Results for other verbs. A zeroed struct is empty. */
 struct point;
 struct serve_outcome {
 	struct buf result; /* the result as JSON, as --save-result would write it; empty: none */

@@ -66,8 +66,8 @@ struct sim_args {
 };
 
 /*
- * What vLLM's server takes and we model becomes our option: -tp 2, --max-model-len 32k. What it
- * takes and we do not model is checked, dropped and named in notes. The rest stays as it is.
+ * Arguments of vLLM's server that we model become our options: -tp 2, --max-model-len 32k. Its
+ * other arguments are checked, dropped and named in notes. The rest is unchanged.
  */
 int sim_args_fit(const struct opt_set *set, char **argv, struct sim_args *out, struct arena *a,
 		 struct err *e);

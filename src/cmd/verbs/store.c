@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store.c - the verbs that keep a store: backup, restore, store check, convert, archive... */
+/* store.c - the verbs that maintain a store: backup, restore, store check, convert, archive... */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,7 +86,7 @@ const struct opt_set cmd_store_convert_set = SET("store convert", convert_rows,
 	.epilog = "Examples:\n"
 		  "  profllm store convert --store sqlite:runs.db --to postgresql://db/runs");
 
-/* The user's own store, which --store names otherwise. */
+/* The user's own store, unless --store names another. */
 static const char *keep_place(const struct keep_opts *o, struct arena *a)
 {
 	const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
@@ -107,7 +107,7 @@ static int keep_open(const struct keep_opts *o, bool is_read_only, bool has_inde
 	return store_open(&how, out, e);
 }
 
-/* To be copied as it is. */
+/* Opens the store to be copied, unchanged. */
 static int keep_open_source(const struct keep_opts *o, struct store **out, struct err *e)
 {
 	const struct store_opts how = { .url = o->store, .is_read_only = true,
@@ -147,7 +147,7 @@ int cmd_restore(struct cli *c, void *opts)
 		return err_set(e, ERR_USAGE, "FILE is missing: a file written by profllm backup");
 	if (!file_exists(o->file))
 		return err_set(e, ERR_USAGE, "%s does not exist", o->file);
-	/* Force helps against one refusal alone. */
+	/* --force overrides this refusal only. */
 	if (store_restore(keep_place(o, &c->arena), o->file, o->is_forced, &why) < 0)
 		return err_set(e, why.code, "%s%s", why.text,
 			       strstr(why.text, " is not empty: ")
@@ -185,7 +185,7 @@ static const char *plural(size_t n)
 	return n == 1 ? "" : "s";
 }
 
-/* Nothing is wrong with traces that a backup has left out, but people look for them. */
+/* It is not an error that a backup has left out traces, but users would look for them. */
 static int note_left_out(struct store *store, struct arena *a, struct err *e)
 {
 	struct trace *t;
@@ -203,7 +203,7 @@ static int note_left_out(struct store *store, struct arena *a, struct err *e)
 	return 0;
 }
 
-/* How many columns there may be besides those that schemas list, and how many there are. */
+/* Prints the maximum and the current number of columns that schemas do not list. */
 static void print_columns(struct store *store)
 {
 	struct store_columns c;
@@ -244,7 +244,7 @@ static int add_remedy(struct err *e)
 	return strstr(e->text, STORE_REMEDY) ? -1 : err_add(e, ". " STORE_REMEDY);
 }
 
-/* Sentences on stdout; 1 when there are some. */
+/* Prints findings on stdout; 1 when there are some. */
 int cmd_store_check(struct cli *c, void *opts)
 {
 	const struct keep_opts *o = opts;
@@ -319,7 +319,7 @@ const struct opt_set cmd_store_retain_set = SET("store retain", retain_rows,
 
 /* ---- which runs ---- */
 
-/* The runs that are named, or those of the filter; neither is a mistake. */
+/* The named runs, or those of the filter; having neither is a mistake. */
 static int read_which(const struct keep_opts *o, struct store *s, struct arena *a,
 		      struct filter **out, struct err *e)
 {

@@ -31,7 +31,9 @@ const char *role_url(const struct role_at *at, struct arena *a)
 			    at->port);
 }
 
-/* The length of a reference at the beginning of text; 0: it is none; -1: of an unknown server. */
+/*
+ * The length of a reference at the beginning of text; 0: there is none; -1: to an unknown server.
+ */
 static ptrdiff_t reference(const struct experiment *x, const struct role_at *at, struct str text,
 			   struct arena *a, struct buf *out, struct err *e)
 {
@@ -170,7 +172,7 @@ int role_words(const struct experiment *x, size_t i, const struct role_at *at, c
 	return 0;
 }
 
-/* Every address of the machine is asked at its own. */
+/* The address to connect to: loopback for a server that listens on all addresses. */
 static const char *host_to_ask(const char *host)
 {
 	if (!host || !*host || strcmp(host, "0.0.0.0") == 0)

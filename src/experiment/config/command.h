@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * command.h - what servers of one experiment must know of each other.
+ * command.h - the addresses that servers of one experiment need of each other.
  *
  * Ports are only known once they are reserved, so a configuration names them: $(NAME.url),
- * $(NAME.host), $(NAME.port) in any argument or environment line mean where the server NAME
- * listens. Other texts with "$(" are left as they are.
+ * $(NAME.host), $(NAME.port) in any argument or environment line are replaced by the address of the
+ * server NAME. Other texts with "$(" are unchanged.
  *
- * `profllm sim` knows roles itself: it is given --role, and a proxy the --prefill-url and
- * --decode-url (else --backend-url) of the others, a server with a cache server
- * --kv-cache-url, each unless its words say it already.
+ * `profllm sim` supports roles itself: it gets --role, and a proxy the --prefill-url and
+ * --decode-url (else --backend-url) of the others, a server with a cache server --kv-cache-url,
+ * unless they are in its words already.
  */
 #pragma once
 #include "core/base/err.h"
 #include "core/base/mem.h"
 #include "experiment/config/experiment.h"
 
-/* Where a server listens; host is what is asked: "127.0.0.1". */
+/* A server's address; host is where to connect: "127.0.0.1". */
 struct role_at {
 	const char *host;
 	unsigned port;
@@ -25,36 +25,34 @@ struct role_at {
 /* at: one for each of x's servers. ERR_USAGE: a name that no server has. */
 int role_text(const struct experiment *x, const struct role_at *at, const char *text,
 	      struct arena *a, char **out, struct err *e);
-/* The words that start server i, what its role needs included. */
+/* The words that start server i, including those for its role. */
 int role_words(const struct experiment *x, size_t i, const struct role_at *at, char *const *argv,
 	       struct arena *a, char ***out, struct err *e);
 /* "http://127.0.0.1:8000"; in the arena. */
 const char *role_url(const struct role_at *at, struct arena *a);
-/* That it is profiled, measured: it runs a model. Not a proxy, not a cache. */
+/* Whether it runs a model, so that it can be profiled and measured. Not a proxy, not a cache. */
 bool role_has_engine(enum server_role role);
 
 /*
- * The words a server of an experiment is started with, as they are; the
- * dry run shows them, the life of the experiment uses them.
+ * The words that start a server of an experiment, for the dry run and for the run itself.
  *
  *   vllm serve MODEL --tensor-parallel-size 2 EXTRA... --host 127.0.0.1 --port 20000
  *
  * The command's words ("sim" alone is this program's own simulator), its arguments
- * (config_server_words), host and port, and what its role needs. A command that
- * names its own port as $(NAME.port) or $(NAME.url) says itself where it listens: no --host and no
- * --port are added.
+ * (config_server_words), host and port, and the words for its role. A command that contains its own
+ * port as $(NAME.port) or $(NAME.url) sets its address itself: no --host and no --port are added.
  *
- * Pure but for the path of this program.
+ * Pure except for the path of this program.
  */
-/* Where server i is asked; port is not looked at when it is attached. Texts in a. */
+/* The address to connect to for server i; port is ignored when it is attached. Texts in a. */
 struct role_at command_at(const struct experiment_server *s, unsigned port, struct arena *a);
 
-/* at: one for each of x's servers. Lists end with NULL, in a. ERR_USAGE as role_text has it. */
+/* at: one for each of x's servers. Lists end with NULL, in a. ERR_USAGE: see role_text. */
 int command_words(const struct experiment *x, size_t i, const struct role_at *at, struct arena *a,
 		  char ***out, struct err *e);
 /*
- * Where its program is; NULL in *path: this very one. -1 with e: the first word, or the runtime of
- * its container, is no program that can be started here. Not for a server that is attached.
+ * The path of its program; NULL in *path: this very one. -1 with e: the first word, or the runtime
+ * of its container, is not a program that can be started here. Not for a server that is attached.
  */
 int command_find(const struct experiment_server *s, struct arena *a, const char **path,
 		 struct err *e);

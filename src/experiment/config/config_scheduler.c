@@ -48,7 +48,7 @@ void config_suite_scheduler(const struct config *c, struct arena *a,
 	const struct json_value *object = config_object(&r, c->tree, "scheduler");
 
 	config_section(&r, object, "scheduler", &config_scheduler_set, out, NULL, NULL);
-	/* Its words are commands, which would run as the user whose dashboard it was sent to. */
+	/* Its words are commands, which would run as the dashboard's user. */
 	if (object && c->bounds)
 		config_complain_key(c, f, object, "scheduler", "a configuration that is sent to a "
 				    "dashboard runs on the dashboard's machine; remove it");

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * container.h - a server that runs in a container of docker's or podman's.
+ * container.h - a server that runs in a container of docker or podman.
  *
  * `RUNTIME run --rm` is an ordinary child of ours (server/server.h, below a keeper): its output is
- * the server's log and a TERM to it goes on to the container. But the container itself is the
- * daemon's child and not in our tree. Three things make sure that it ends all the same:
- * container_end stops it by name; when we were killed the keeper removes it (container.remove,
- * keeper.h); and a label on it names its owner (the machine's boot, process number and start
- * time), so that container_begin ends those whose owner and keeper are dead at the next start.
+ * the server's log and a TERM to it is passed on to the container. But the container itself is the
+ * daemon's child and not in our tree. Three things ensure that it ends all the same: container_end
+ * stops it by name; when we were killed the keeper removes it (container.remove, keeper.h); and a
+ * label on it names its owner (the machine's boot, process number and start time), so that
+ * container_begin ends those whose owner and keeper are dead at the next start.
  *
  * The first word of server.command (`vllm serve`) is the entry point, whatever the image's own is.
  *
@@ -41,7 +41,7 @@ struct container_how {
 	const char *folder;        /* of ours that it sees under the same path: traces; or NULL */
 };
 
-/* To be started by server_start. All in the arena. */
+/* The words for server_start. All in the arena. */
 struct container {
 	const char *runtime, *image, *name;
 	char *const *argv;         /* RUNTIME run ... --entrypoint WORD IMAGE WORDS; ends NULL */
@@ -50,20 +50,20 @@ struct container {
 	const char *digest;        /* "NAME@sha256:..." or "sha256:...": by container_begin; or NULL */
 };
 
-/* Words only: nothing is asked or started. s->container is an object that was checked. */
+/* Only makes words: nothing is asked or started. s->container is an object that was checked. */
 int container_words(const struct experiment_server *s, const struct container_how *how,
 		    struct arena *a, struct container *out, struct err *e);
 
 /*
- * Before server_start: is the runtime there and its daemon awake; containers of dead owners are
- * ended, the image is pulled when it is not there, digest is filled. ERR_USAGE: no such runtime;
+ * Called before server_start: checks that the runtime is there and its daemon answers; ends
+ * containers of dead owners, pulls a missing image, fills digest. ERR_USAGE: no such runtime;
  * ERR_RUN with the runtime's own words; ERR_CANCELLED. hooks may be NULL.
  */
 int container_begin(struct container *c, struct arena *a, const struct experiment_hooks *hooks,
 		    struct err *e);
 
 /*
- * Before server_stop: `stop -t grace`, then `rm -f`. 0 also when it is gone already. -1: it may
- * still run; e says why.
+ * Called before server_stop: `stop -t grace`, then `rm -f`. Also 0 when it is gone already. -1: it
+ * may still run; e says why.
  */
 int container_end(const struct container *c, double grace_s, struct err *e);

@@ -82,7 +82,7 @@ static void keep_result(struct run *r, const struct find *f)
 	buf_release(&json);
 }
 
-/* The first line of what is said of a search without an answer. */
+/* The first line of the report of a search without an answer. */
 static int without_answer(struct run *r, const struct find *f)
 {
 	struct buf text = { 0 };

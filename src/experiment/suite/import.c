@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* import.c - see import.h: files, tests, what a test becomes. */
+/* import.c - see import.h: files, tests, and the members made from a test. */
 #include "experiment/suite/import.h"
 
 #include <regex.h>
@@ -170,7 +170,7 @@ static int add(struct reader *r, const struct import_member *member)
 
 /* ---- what a test says ---- */
 
-/* The test's object laid over that of the file's defaults; never NULL. */
+/* The test's object merged over that of the file's defaults; never NULL. */
 static const struct json_value *parameters(struct reader *r, const struct json_value *test,
 					   const char *key)
 {
@@ -202,7 +202,7 @@ static bool is_filtered(const struct json_value *given, const char *key, const c
 	return want && !str_is(json_text(import_get(given, key), STR("")), want);
 }
 
-/* Whether it is left out; those of too many devices with a word. */
+/* Whether it is left out; with a note for tests that need too many devices. */
 static bool is_left_out(struct reader *r, const char *name, const struct json_value *given)
 {
 	const struct import_opts *o = r->o;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * suite_child.c - see suite_internal.h: what a member that is a process of its own is given. The
+ * suite_child.c - see suite_internal.h: the input of a member that is a process of its own. The
  * configuration is the merged one: the file that the user gave may have been edited since.
  */
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 
 #define WAIT_S 60 /* for GPUs that another child is about to give back */
 
-/* As it was written, where that says more than the value: "1.10", "yes". A child reads YAML. */
+/* The spelling in the file, if it says more than the value: "1.10", "yes". A child reads YAML. */
 static void add_scalar(struct buf *out, const struct json_value *v)
 {
 	struct json_writer w = json_writer(out);
@@ -54,7 +54,7 @@ static void add_value(struct buf *out, const struct json_value *v)
 	buf_add_char(out, is_object ? '}' : ']');
 }
 
-/* What is different of a child: where its files go, that it waits for others' GPUs, no upload. */
+/* The differences of a child: where its files go, that it waits for others' GPUs, no upload. */
 static const struct json_value *child_tree(const struct suite *s, const struct suite_member *m,
 					   struct err *e)
 {
@@ -125,9 +125,9 @@ static int write_own(const char *path, struct str text, struct err *e)
 }
 
 /*
- * The last word takes the place of the shell: a signal for the member reaches the member. --resume:
- * one that has ended before, and is started once more because the node was lost at that moment, is
- * not measured twice.
+ * The last word replaces the shell, so that a signal for the member reaches it. --resume: a member
+ * that has ended before, and is started once more because the node was lost at that moment, is not
+ * measured twice.
  */
 static void script_text(const struct suite_sitting *t, const struct suite_member *m,
 			const char *program, const char *config, const char *const *more,

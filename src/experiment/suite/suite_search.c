@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * suite_search.c - see suite.h: the best experiment of a suite by a metric, in rounds that are
- * longer and longer and have fewer and fewer experiments (decide/halving.h).
+ * suite_search.c - see suite.h: the best experiment of a suite by a metric, in rounds that get
+ * longer and have fewer experiments (decide/halving.h).
  *
- * The suite's experiments are the candidates; what is run are members made of them, a member for
- * each candidate and round. What a round concludes comes from its members' documents alone, so a
- * search that was ended goes on from its files: --resume measures what is missing and concludes the
- * same as before.
+ * The suite's experiments are the candidates; a member is made and run for each candidate and
+ * round. Conclusions of a round come from its members' documents alone, so an interrupted search
+ * resumes from its files: --resume measures what is missing and concludes the same as before.
  */
 #include <assert.h>
 #include <math.h>
@@ -28,7 +27,7 @@
 
 /* ---- what is searched among ---- */
 
-/* The key of the benchmark that says how long it is. */
+/* The key of the benchmark that sets its length. */
 static const char *length_key(const struct experiment *x)
 {
 	return x->serve.duration.is_set ? "benchmark.duration" : "benchmark.num_prompts";
@@ -100,7 +99,7 @@ static double round_length(const struct suite_search *q, unsigned round)
 	return q->is_seconds ? length : fmax(1, rint(length));
 }
 
-/* Which measurement at full length a round is, from 1; 0: it is shorter. */
+/* The number of a full-length measurement, from 1; 0: the round is shorter. */
 static unsigned repeat_of(const struct suite_search *q, unsigned round)
 {
 	unsigned growing = q->halving.rounds - q->halving.opts.repeats;
@@ -109,8 +108,8 @@ static unsigned repeat_of(const struct suite_search *q, unsigned round)
 }
 
 /*
- * The candidate's configuration in a round. Each round draws requests of its own, the same ones for
- * all candidates: what one draw of them favours another one does not.
+ * The candidate's configuration in a round. Each round draws its own requests, the same for all
+ * candidates, so that no candidate is favored by the same draw in every round.
  */
 static const struct json_value *in_round(struct suite *s, const struct suite_member *of,
 					 unsigned round, struct err *e)
@@ -165,7 +164,7 @@ static int make_member(struct suite *s, size_t candidate, unsigned round,
 	return rc;
 }
 
-/* Appends the members of the round that comes: those that are in. */
+/* Appends the members of the next round: the candidates that are still in. */
 static int add_round(struct suite *s, struct err *e)
 {
 	struct suite_search *q = s->search;
@@ -197,7 +196,10 @@ static int add_round(struct suite *s, struct err *e)
 	return 0;
 }
 
-/* What the first round and two experiments in each later one take, of all at full length. */
+/*
+ * The smallest share of full-length measurements that covers the first round and two experiments in
+ * each later one.
+ */
 static double least_share(const struct halving *h)
 {
 	double sum = (double)h->opts.n * h->length[0];
@@ -207,7 +209,7 @@ static double least_share(const struct halving *h)
 	return sum / h->opts.full / (double)h->opts.n;
 }
 
-/* Of a few experiments even that is more than the usual share. */
+/* With few experiments even that is more than the usual share. */
 static void settle_share(struct suite_search *q, const struct suite *s)
 {
 	const struct json_value *search = config_get(s->config->tree, "search");
@@ -217,7 +219,7 @@ static void settle_share(struct suite_search *q, const struct suite *s)
 					     least_share(&q->halving));
 }
 
-/* How long the load itself takes for a unit of length; 0: as long as the server makes it. */
+/* Time that the load itself takes per unit of length; 0: as long as the server makes it. */
 static double pace_s(const struct suite_search *q)
 {
 	double least = INFINITY;
@@ -281,7 +283,7 @@ static double number_at(const struct json_value *v, const char *key)
 	return json_real(json_get(v, key), NAN);
 }
 
-/* Half the width of an interval on the logarithm; INFINITY: there is none. */
+/* Half the width of an interval of the logarithm; INFINITY: there is none. */
 static double half_of(double low, double value, double high)
 {
 	if (!(low > 0) || !(value > 0) || !isfinite(high))
@@ -289,7 +291,7 @@ static double half_of(double low, double value, double high)
 	return fmax(log(high / value), log(value / low));
 }
 
-/* The mean of the settled part that a metric of the whole run goes with. */
+/* The metric of the settled part that corresponds to a metric of the whole run. */
 static const char *settled_name(const char *key)
 {
 	static const struct { const char *in, *name; } table[] = {
@@ -308,7 +310,7 @@ static const char *settled_name(const char *key)
 	return NULL;
 }
 
-/* Of the metric's interval within this run. */
+/* Half the width of the metric's interval within this run. */
 static double half_in(const struct json_value *row, const char *key)
 {
 	const struct json_value *ours = json_get(row, "profllm"), *v = NULL;
@@ -328,7 +330,7 @@ static double half_in(const struct json_value *row, const char *key)
 }
 
 /*
- * Why a candidate cannot be the answer by its conditions; NULL: it may. In a short round it is out
+ * Why a candidate is excluded by its conditions; NULL: it is not. In a short round it is excluded
  * only when the whole interval breaks a condition.
  */
 static const char *broken(const struct suite_member *m, const struct json_value *row, bool is_full,
@@ -364,7 +366,7 @@ static const char *failed_share(const struct json_value *row, struct arena *a)
 			    GATE_FAILED_PERCENT_MAX) : NULL;
 }
 
-/* What the document says; false with *why: it cannot be the answer. */
+/* Reads the document; false with *why: it cannot be the answer. */
 static bool read_seen(const struct suite_search *q, const struct suite_member *m, bool is_full,
 		      const struct json_value *v, struct arena *a, struct halving_seen *seen,
 		      const char **why)

@@ -697,7 +697,7 @@ static bool is_futile(struct suite_sitting *t, const struct task *task)
 	return task->progress == TASK_WAITING && suite_is_futile(t, task->m);
 }
 
-/* The number of tasks begun so far. */
+/* The number of the latest begun task plus one, from 1. */
 static size_t count_begun(const struct suite_slurm *s)
 {
 	size_t n = 1;

@@ -93,7 +93,7 @@ bool chat_doubles_bos(const struct chat_wrap *w, const struct tokenizer *t)
 
 /* ---- from the user ---- */
 
-/* The byte that an escape stands for, s beginning behind the backslash; -1: none. */
+/* The byte of an escape, s beginning after the backslash; -1: not an escape. */
 static int escaped(const char *s, size_t *n)
 {
 	static const char letters[] = "nrt\\", bytes[] = "\n\r\t\\";
@@ -135,7 +135,7 @@ int chat_unescape(const char *what, const char *text, struct arena *a, struct st
 
 /* ---- from files ---- */
 
-/* The template that a member holds: a text, or a list of {"name", "template"}. */
+/* The template in a member: a text, or a list of {"name", "template"}. */
 static struct str template_of(const struct json_value *object)
 {
 	const struct json_value *v = json_get(object, "chat_template");
@@ -182,7 +182,7 @@ static int template_text(const char *path, struct buf *out, struct err *e)
 	return rc;
 }
 
-/* The special tokens as the files beside the tokenizer give them; empty: not given. */
+/* Reads the special tokens from the files next to the tokenizer; empty: not given. */
 static int read_tokens(const char *path, struct arena *a, struct str token[TOKENS],
 	struct err *e)
 {
@@ -203,7 +203,7 @@ static int read_tokens(const char *path, struct arena *a, struct str token[TOKEN
 	return 0;
 }
 
-/* A text of the table with its special tokens spelled out; false: one is not given. */
+/* Replaces the special tokens in a text of the table; false: one is not given. */
 static bool fill_in(const char *text, const struct str token[TOKENS], struct arena *a,
 	struct str *out)
 {
@@ -230,7 +230,7 @@ static int by_sha256(const void *key, const void *row)
 	return strcmp(key, ((const struct chat_known *)row)->sha256);
 }
 
-/* Templates drop a newline at their end; files have it or not. */
+/* Templates drop a final newline, which files may or may not have. */
 static struct str without_newline(struct str s)
 {
 	s.n -= s.n && s.p[s.n - 1] == '\n';
@@ -268,14 +268,14 @@ int chat_from_files(const char *path, struct arena *a, struct chat_wrap *out, st
 	return rc < 0 ? -1 : out->source == CHAT_KNOWN;
 }
 
-/* ---- from whoever renders ---- */
+/* ---- from a renderer ---- */
 
 struct probing {
 	const struct chat_renderer *by;
 	struct buf text;
 };
 
-/* The text that becomes of one message, in p->text. */
+/* Renders one message into p->text. */
 static int render(struct probing *p, struct str content, struct err *e)
 {
 	buf_reset(&p->text);
@@ -287,7 +287,7 @@ static const char *find(struct str in, struct str what)
 	return in.n < what.n ? NULL : memmem(in.p, in.n, what.p, what.n);
 }
 
-/* Cuts the text at the one place where content stands; false: there is none or several. */
+/* Cuts the text around the only occurrence of content; false: there is none or several. */
 static bool cut_around(struct str text, struct str content, struct str *prefix,
 	struct str *suffix)
 {
@@ -300,7 +300,7 @@ static bool cut_around(struct str text, struct str content, struct str *prefix,
 	return !find(*suffix, content);
 }
 
-/* -1 with an error unless the rendering of content is what w makes of it. */
+/* -1 with an error unless the rendering of content equals that of w. */
 static int confirm(struct probing *p, const struct chat_wrap *w, struct str content,
 	struct err *e)
 {
@@ -319,7 +319,7 @@ static int confirm(struct probing *p, const struct chat_wrap *w, struct str cont
 static int learn(struct probing *p, struct arena *a, struct chat_wrap *out, struct err *e)
 {
 	static const char blanks[] = " \n\tseven lanterns 4711 \n\t";
-	/* What templates are known to look for, and texts without anything in them. */
+	/* Contents that templates are known to look for, and empty texts. */
 	static const char *const probe[] = { "an orchard, 209", blanks, "two\n\nlines", "",
 		"/no_think", "a <think>b</think> c", "{\"x\": [\"it's\"]}" };
 	const struct str plain = str_trim(str_of(blanks));

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * chat.h - what a model's chat template puts around one user message.
+ * chat.h - the text that a model's chat template puts around one user message.
  *
- * Templates are programs in a language of their own, and none is run here. For a
- * conversation of a single user message with the generation prompt after it the
- * templates of served models come down to prefix + content + suffix, and that is
- * all a benchmark's prompt needs. Where the two texts come from is the source.
- * There is no guessing: a template that is not known for certain is no source.
+ * Templates are programs in a language of their own, and none is run here. For a conversation of a
+ * single user message with the generation prompt after it, the templates of served models reduce to
+ * prefix + content + suffix, which is all that a benchmark's prompt needs. The two texts come from
+ * one of several sources. Nothing is guessed: a template that is not known for certain is not used.
  *
- * Of some a system message in front of it is known, too. Not here: longer conversations, tools.
+ * For some templates a preceding system message is supported, too. Not here: longer conversations,
+ * tools.
  */
 #pragma once
 #include <stdbool.h>
@@ -24,7 +24,7 @@ enum chat_source {
 	CHAT_FLAGS,  /* the user gave the text around a message */
 	CHAT_KNOWN,  /* the template's text is in the table of chat_known.h */
 	CHAT_SERVER, /* the server's own rendering of probes */
-	CHAT_ENGINE, /* likewise an engine's, without a server */
+	CHAT_ENGINE, /* an engine's rendering, without a server */
 };
 
 /* Zeroed: no template. Texts are in the arena that was given, or static. */
@@ -32,7 +32,7 @@ struct chat_wrap {
 	enum chat_source source;
 	struct str prefix, suffix;
 	bool is_stripping;  /* blanks at both ends of the content go, as with Python's strip() */
-	/* A system message in front: system_prefix + system + system_middle + content + suffix. */
+	/* With a system message: system_prefix + system + system_middle + content + suffix. */
 	bool has_system, is_system_stripping;
 	struct str system_prefix, system_middle;
 	const char *family; /* CHAT_KNOWN: a model that has this template; otherwise NULL */
@@ -40,42 +40,41 @@ struct chat_wrap {
 
 const char *chat_source_name(enum chat_source source); /* "none", "flags", "known" ... */
 
-/* Appends what the template makes of one user message. content is UTF-8. */
+/* Appends one user message with its wrap. content is UTF-8. */
 void chat_apply(const struct chat_wrap *w, struct str content, struct buf *out);
 
-/* Likewise of a system message and one user message. Only with w->has_system. */
+/* Appends a system message and one user message. Only with w->has_system. */
 void chat_apply_system(const struct chat_wrap *w, struct str system, struct str content,
 	struct buf *out);
 
 /*
- * A text as the user types it: \n \r \t \\ and \xHH stand for bytes, any other
- * backslash is an error (ERR_USAGE). NULL counts as empty. what names the text in
- * errors ("--chat-prefix").
+ * A text as the user types it: \n \r \t \\ and \xHH are escapes, any other backslash is an error
+ * (ERR_USAGE). NULL counts as empty. what names the text in errors ("--chat-prefix").
  */
 int chat_unescape(const char *what, const char *text, struct arena *a, struct str *out,
 	struct err *e);
 
 /*
- * Looks the template that belongs to a tokenizer's file (path) up in the table of known
- * ones: chat_template.jinja beside it, else "chat_template" of tokenizer_config.json (of
- * several the one called "default"), else that of chat_template.json. 1: *out is filled; 0: no
- * template, one that is not in the table, or one that names a special token which
- * the files beside do not give; -1: a file cannot be read.
+ * Looks up the template of a tokenizer's file (path) in the table of known ones:
+ * chat_template.jinja next to it, else "chat_template" of tokenizer_config.json (of several the one
+ * called "default"), else that of chat_template.json. 1: *out is filled; 0: no template, one that
+ * is not in the table, or one with a special token that those files do not define; -1: a file
+ * cannot be read.
  */
 int chat_from_files(const char *path, struct arena *a, struct chat_wrap *out, struct err *e);
 
 /*
- * Learns it from the server's rendering of a few probes (token/remote.h), whose ids t
- * decodes: what stands around them, whether blanks at their ends go. t encodes the text
- * back to the same ids or that is an error, as is a server that does not render, and a
- * template that does more than put something around the content (ERR_RUN, ERR_NET,
- * ERR_PARSE). kwargs: a JSON object of template variables; empty: none.
+ * Finds the wrap from the server's rendering of a few probes (token/remote.h), whose ids t decodes:
+ * the texts around them, and whether blanks at their ends are removed. An error (ERR_RUN, ERR_NET,
+ * ERR_PARSE) if t does not encode the text to the same ids, if the server does not render, or if
+ * the template does more than surround the content. kwargs: a JSON object of template variables;
+ * empty: none.
  */
 struct token_server;
 int chat_from_server(const struct token_server *s, const struct tokenizer *t, struct str kwargs,
 	struct arena *a, struct chat_wrap *out, struct err *e);
 
-/* Likewise of whoever renders one user message as text, appended; name says who in errors. */
+/* The same with a renderer that appends one user message as text; name: for errors. */
 struct chat_renderer {
 	const char *name;
 	int (*render)(void *self, struct str content, struct buf *text, struct err *e);
@@ -85,8 +84,8 @@ int chat_from_renderer(const struct chat_renderer *r, struct arena *a, struct ch
 	struct err *e);
 
 /*
- * Whether a wrapped text begins with the very token that the tokenizer puts in front
- * of every sequence, so that a server which tokenizes the text has two of them.
+ * Whether a wrapped text begins with the token that the tokenizer puts before every sequence, so
+ * that a server which tokenizes the text has two of them.
  */
 bool chat_doubles_bos(const struct chat_wrap *w, const struct tokenizer *t);
 

@@ -145,7 +145,10 @@ static const char *const member_names[] = {
 	[CONSTRAINT_GRAMMAR] = "grammar",
 };
 
-/* As it is spelled, so that no digit of a number is lost; a schema may be a text that holds it. */
+/*
+ * The value as spelled, so that no digit of a number is lost; a schema may also be a text that
+ * contains it.
+ */
 static struct constraint *compile_value(enum constraint_kind kind, struct json_slice v,
 					const struct constraint_opts *o, struct err *e)
 {
@@ -291,7 +294,7 @@ static void check_grammar(const struct constraint *c, struct str answer,
 			"GRAMMAR_STEPS_MAX steps");
 }
 
-/* Broken UTF-8 reads as U+FFFD, as where an answer is shown. */
+/* Invalid UTF-8 is read as U+FFFD, as where an answer is shown. */
 void constraint_check(const struct constraint *c, struct str answer, struct constraint_result *out)
 {
 	struct buf valid = { 0 };

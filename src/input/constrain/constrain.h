@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * constrain.h - what an answer has to be: a JSON Schema, a pattern, a choice, a grammar.
+ * constrain.h - constraints on an answer: a JSON Schema, a pattern, a choice, a grammar.
  *
- * Compiled once, then asked whether answers keep to it (scoring of structured output), or for
- * an answer that does (the simulator). A compiled constraint is read-only: any number of
- * threads may use it. Pure: no clock, no files.
+ * Compiled once, then used to check answers (scoring of structured output) or to generate one (the
+ * simulator). A compiled constraint is read-only: any number of threads may use it. Pure: no clock,
+ * no files.
  */
 #pragma once
 #include <stdbool.h>
@@ -28,12 +28,12 @@ struct constraint_opts {
 struct constraint;
 
 /*
- * ERR_USAGE: text is no constraint of this kind; e says why and where in it. text may be
+ * ERR_USAGE: text is not a valid constraint of this kind; e says why and where in it. text may be
  * released afterwards.
  */
 struct constraint *constraint_compile(enum constraint_kind kind, struct str text,
 				      const struct constraint_opts *o, struct err *e);
-/* The member of {"json"|"regex"|"choice"|"grammar": ...}, as samples and bodies have it. */
+/* The member of {"json"|"regex"|"choice"|"grammar": ...}, as in samples and bodies. */
 struct constraint *constraint_compile_member(struct str object, const struct constraint_opts *o,
 					     struct err *e);
 void constraint_free(struct constraint *c);
@@ -49,16 +49,16 @@ struct constraint_result {
 };
 
 /*
- * Whether an answer keeps to it: JSON is trimmed, parsed strictly (no NaN, no duplicate keys)
- * and validated; patterns and grammars have to match all of it.
+ * Whether an answer satisfies it: JSON is trimmed, parsed strictly (no NaN, no duplicate keys) and
+ * validated; patterns and grammars have to match all of it.
  */
 void constraint_check(const struct constraint *c, struct str answer, struct constraint_result *out);
 /* Upstream's rule (conversations spec 4.4): 1 true, 0 false, -1 not scored. */
 int constraint_check_upstream(const struct constraint *c, struct str answer);
 
 /*
- * Appends an answer that keeps to it, of about so many bytes where it leaves the choice;
- * the same seed gives the same answer. ERR_RUN: none was found (a schema that nothing meets).
+ * Appends an answer that satisfies it, of about this many bytes where it can choose; the same seed
+ * gives the same answer. ERR_RUN: none was found (a schema that nothing satisfies).
  */
 int constraint_generate(const struct constraint *c, uint64_t seed, size_t bytes, struct buf *out,
 			struct err *e);

@@ -295,7 +295,7 @@ static bool is_hostname(struct str s)
 		for (size_t i = 0; i < label.n; i++)
 			if (!is_alnum(label.p[i]) && label.p[i] != '-')
 				return false;
-		/* Two hyphens there are for encoded names (RFC 5891, 4.2.3.1). */
+		/* Two hyphens there are reserved for encoded names (RFC 5891, 4.2.3.1). */
 		if (label.n >= 4 && label.p[2] == '-' && label.p[3] == '-' &&
 		    !str_eq_nocase((struct str){ label.p, 2 }, STR("xn")))
 			return false;

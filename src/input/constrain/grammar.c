@@ -9,8 +9,8 @@
 #include "core/base/str.h"
 
 /*
- * Productions are runs of symbols, each ended by a SYMBOL_END that names what was produced. A
- * nonterminal is a rule, a group or a repeat; rules come first, by their index.
+ * Productions are runs of symbols, each ended by a SYMBOL_END that names the produced nonterminal:
+ * a rule, a group or a repeat. Rules come first, by their index.
  */
 enum symbol_kind { SYMBOL_END, SYMBOL_SET, SYMBOL_PRODUCED };
 
@@ -156,7 +156,7 @@ static uint32_t lower_more(struct grammar *g, struct symbol what, uint32_t max)
 	return more;
 }
 
-/* * or +, of which one around another says nothing new. */
+/* True for * or +; nesting them adds nothing. */
 static bool is_star(const struct syntax *n)
 {
 	return n->kind == SYNTAX_REPEAT && n->min <= 1 && n->max == SYNTAX_UNBOUNDED;
@@ -338,7 +338,7 @@ static void predict(struct match *m, struct earley_item i, uint32_t wanted)
 		add_item(m, (struct earley_item){ m->g->production[p].first, m->place });
 }
 
-/* Goes on with what waited for it where it began. */
+/* Continues the items that waited for the completed one, at its origin. */
 static void complete(struct match *m, struct earley_item done, uint32_t produced)
 {
 	size_t end = done.origin == m->place ? m->all.count : m->begins[done.origin + 1];
@@ -737,7 +737,7 @@ static int read_rules(struct syntax_reader *r)
 	return 0;
 }
 
-/* Without comments, which # and // begin. */
+/* False for lines without "::=" outside of comments, which # and // begin. */
 static bool has_definition(struct str line)
 {
 	for (size_t i = 0; i < line.n; i++) {

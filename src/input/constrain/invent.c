@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * invent.c - values that keep to a JSON Schema (schema.h).
+ * invent.c - generates values that satisfy a JSON Schema (schema.h).
  *
  * All schemas that apply to one value are gathered first: those of $ref and allOf, and one branch
- * of each anyOf, oneOf and if, at random. Then a value is made that has what all of them ask for.
+ * of each anyOf, oneOf and if, at random. Then a value is made that satisfies all of them.
  */
 #include "input/constrain/schema.h"
 
@@ -40,7 +40,7 @@ static const char *scalar_word(struct dice *d)
 	return word[dice_below(d, sizeof word / sizeof *word)];
 }
 
-/* Words with blanks between them, exactly so many bytes. */
+/* Appends words with blanks between them, exactly this many bytes. */
 static void add_words(struct dice *d, size_t bytes, struct buf *out)
 {
 	size_t end = out->len + bytes;
@@ -70,7 +70,7 @@ static bool scalar_pattern(struct dice *d, struct str pattern, size_t bytes, str
 
 struct text_lengths { int64_t min, max; };
 
-/* Shorter and shorter ones until one is short enough; words fill it up. */
+/* Tries shorter and shorter texts until one is short enough; words fill it up. */
 static bool text_of_pattern(struct dice *d, struct str pattern, size_t bytes, struct text_lengths l,
 			    struct buf *out)
 {
@@ -174,7 +174,7 @@ static void put_scaled(struct buf *out, int64_t v, int power)
 	buf_release(&digits);
 }
 
-/* A decimal's own value, for bounds that a double does not hold. */
+/* The value of a decimal, for bounds that a double cannot hold. */
 static bool put_decimal(struct buf *out, const struct decimal *d)
 {
 	int64_t power = d->power - d->count;
@@ -306,7 +306,7 @@ static bool scalar_number(struct dice *d, const struct invent_ask *a, bool is_in
 #define EXTRA_ITEMS_MAX 3
 #define SAME_ITEM_TRIES 16
 
-/* The kinds of values; an integer may stand for a number. */
+/* The kinds of values; an integer is also a number. */
 enum invent_form { FORM_NULL, FORM_BOOLEAN, FORM_OBJECT, FORM_ARRAY, FORM_STRING, FORM_INTEGER,
 	FORM_NUMBER, FORM_COUNT };
 #define ALL_FORMS ((1u << FORM_COUNT) - 1)
@@ -330,7 +330,7 @@ static bool is_likely(struct inventor *m, unsigned percent)
 static bool add_node(struct inventor *m, struct invent_ask *a, const struct schema_node *n,
 		     unsigned nesting);
 
-/* How likely a schema leads to ever more nesting. */
+/* How much a schema tends to nest further. */
 static unsigned weight(const struct schema_node *n)
 {
 	unsigned containers = 1u << JSON_OBJECT | 1u << JSON_ARRAY;
@@ -399,7 +399,7 @@ static unsigned forms_of(unsigned types)
 	return forms;
 }
 
-/* What its keywords are about where no type says it. */
+/* The types that its keywords are about, if it has no type. */
 static unsigned meant_forms(const struct schema_node *n)
 {
 	unsigned forms = 0;
@@ -489,7 +489,7 @@ static struct sizes array_sizes(const struct invent_ask *a)
 	return s;
 }
 
-/* One more item as text of its own, other than those before it where that is asked for. */
+/* One more item as a text of its own, unique if that is required. */
 static bool make_item(struct inventor *m, const struct invent_ask *a, struct buf *text,
 		      struct map *seen, struct arena *arena, size_t share, unsigned nesting)
 {
@@ -563,7 +563,7 @@ static bool all_hold(const struct inventor *m, const struct invent_ask *a,
 	return true;
 }
 
-/* One of the values of enum and const that keeps to everything else; NULL: none does. */
+/* A value of enum or const that satisfies everything else; NULL: none does. */
 static const struct json_value *pick_listed(struct inventor *m, const struct invent_ask *a,
 					    bool *is_listed)
 {
@@ -626,7 +626,7 @@ static void add_names(struct known_names *s, const struct schema_node *n)
 		add_name(s, n->required[i], true);
 }
 
-/* What the members chosen so far bring with them. */
+/* Adds what the members chosen so far require. */
 static bool add_dependents(struct inventor *m, struct invent_ask *a, struct known_names *s,
 			   unsigned nesting)
 {
@@ -713,7 +713,7 @@ static void add_asked_name(struct inventor *m, const struct schema_node *names, 
 		buf_add_str(out, listed->text);
 }
 
-/* A name for a member that no schema names; empty: there can be none. */
+/* A name for a member that no schema defines; empty: there can be none. */
 static struct str new_name(struct inventor *m, const struct invent_ask *a, struct arena *arena,
 			   size_t i)
 {
@@ -754,7 +754,7 @@ static struct object_sizes object_sizes(const struct invent_ask *a)
 	return s;
 }
 
-/* Decides which members there are; those get is_required. */
+/* Decides which members there are; sets is_required for those. */
 static bool choose_names(struct inventor *m, struct invent_ask *a, struct known_names *s,
 			 struct arena *arena, unsigned nesting)
 {
@@ -856,7 +856,7 @@ static bool make_form(struct inventor *m, const struct invent_ask *a, enum inven
 	return is_made;
 }
 
-/* Writes one value, whatever happens; false: it does not keep to what is asked. */
+/* Writes a value in any case; false: it does not satisfy the schemas. */
 static bool make_value(struct inventor *m, const struct invent_ask *a, struct json_writer *w,
 		       size_t share, unsigned nesting)
 {

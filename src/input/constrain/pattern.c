@@ -330,7 +330,7 @@ static int one(struct rewrite *w)
 	return 0;
 }
 
-/* ERR_USAGE: what the dialect does not have. Mistakes of structure are left for PCRE2 to find. */
+/* ERR_USAGE: a construct that the dialect lacks. Structural mistakes are left for PCRE2 to find. */
 static int rewrite_pattern(struct str text, enum pattern_dialect dialect, struct buf *out,
 			   struct err *e)
 {
@@ -414,7 +414,7 @@ void pattern_free(struct pattern *p)
 	free(p);
 }
 
-/* PCRE2 counts steps anew at each place where it tries a match. */
+/* PCRE2 counts steps from 0 again at each place where it tries a match. */
 static uint32_t steps_at_a_place(const struct pattern *p, size_t text_bytes)
 {
 	size_t steps = p->is_anchored ? PATTERN_STEPS_MAX : PATTERN_STEPS_MAX / (text_bytes + 1);
@@ -449,7 +449,7 @@ enum pattern_answer pattern_matches(const struct pattern *p, struct str text)
 /*
  * The usual constructs of a regular expression as a tree of syntax.h.
  *
- * Anchors and lookarounds become the empty text: what is made is checked afterwards.
+ * Anchors and lookarounds become the empty text: generated texts are checked afterwards.
  */
 
 #define REPEAT_MAX 65535 /* as in PCRE2 */
@@ -477,7 +477,7 @@ static void add_negated(struct syntax_reader *r, struct syntax *set, const struc
 	syntax_add_range(r->arena, set, from, CODE_MAX);
 }
 
-/* \d, \w, \s and their opposites, ASCII alone: that is part of every dialect's. */
+/* \d, \w, \s and their opposites as ASCII sets, which belong to every dialect's. */
 static bool add_named(struct syntax_reader *r, struct syntax *set, char letter)
 {
 	static const struct { char letter; const char *ranges; } named[] = {

@@ -157,14 +157,14 @@ enum schema_answer { SCHEMA_BROKEN, SCHEMA_KEPT, SCHEMA_GAVE_UP };
 /* why: for SCHEMA_BROKEN "POINTER KEYWORD", where the root is (root); else what was too much. */
 enum schema_answer schema_judge(const struct schema *s, const struct json_value *v, char *why,
 				size_t why_bytes);
-/* One schema of it, as if nothing stood around it. */
+/* Validates against one schema of it, without its surroundings. */
 bool schema_node_holds(const struct schema *s, const struct schema_node *n,
 		       const struct json_value *v);
 
 /*
- * Appends the JSON text of one value, of about so many bytes where the schema leaves the choice.
- * It follows all keywords that say what a value has, and tries again for those that say what it
- * must not have; what it appends has been checked. ERR_RUN: none was found in INVENT_TRIES_MAX.
+ * Appends the JSON text of one value, of about this many bytes where the schema leaves a choice. It
+ * follows all keywords about what a value has, and retries for those about what it must not have;
+ * the result has been validated. ERR_RUN: none was found in INVENT_TRIES_MAX.
  */
 #define INVENT_TRIES_MAX 64
 int schema_invent(const struct schema *s, struct dice *d, size_t bytes, struct buf *out,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * schema_check.c - decimals, values, and whether a value keeps to a schema (schema.h).
+ * schema_check.c - decimals, values, and whether a value satisfies a schema (schema.h).
  *
- * The parts of an object or array that some keyword has evaluated are a row of marks, one per
- * item. It is kept only where a schema asks for unevaluated parts: each schema that applies to the
- * same value gets a row of its own, which is added to its parent's when it holds.
+ * The parts of an object or array that some keyword has evaluated are a row of marks, one per item.
+ * It is kept only where a schema asks for unevaluated parts: each schema that applies to the same
+ * value gets a row of its own, which is added to its parent's when it holds.
  */
 #include "input/constrain/schema.h"
 
@@ -330,7 +330,7 @@ static void add_pointer(struct buf *out, const struct value_place *at)
 	}
 }
 
-/* Notes the first failure that decides, which is the innermost one; false. */
+/* Notes the first decisive failure, which is the innermost one; returns false. */
 static bool fail(struct judge *j, const struct value_place *at, const char *keyword)
 {
 	struct buf pointer = { 0 };
@@ -351,7 +351,10 @@ static bool fail(struct judge *j, const struct value_place *at, const char *keyw
 	return false;
 }
 
-/* A schema for a part of the value. Only false itself is blamed on the keyword that has it. */
+/*
+ * Applies a schema to a part of the value. Only `false` itself is reported as the keyword that
+ * contains it.
+ */
 static bool check_part(struct judge *j, const struct schema_node *n, const struct value_place *at,
 		       const struct scope *scope, const char *keyword)
 {
@@ -380,7 +383,7 @@ static bool check_member(struct judge *j, const struct schema_node *n,
 	return check_part(j, n, &member, scope, keyword);
 }
 
-/* Another schema for the same value; its marks are added to those of the schema that has it. */
+/* Applies another schema to the same value; its marks are added to those of the parent schema. */
 static bool check_same(struct judge *j, const struct schema_node *n, const struct value_place *at,
 		       const struct scope *scope, bool *marks)
 {

@@ -37,7 +37,7 @@ struct compile {
 	struct err *e;
 };
 
-/* Which member of a schema becomes what in its node: one table. */
+/* One table: members of a schema and the fields of its node. */
 
 /* The node of a schema inside a resource, made if it is new; NULL with an error. */
 static struct schema_node *compile_node(struct compile *c, const struct json_value *v,
@@ -272,7 +272,7 @@ static int read_bool(struct compile *c, struct schema_node *n, const struct json
 	return 0;
 }
 
-/* Keywords whose shape is checked and whose content says nothing here. */
+/* Keywords whose type is checked and whose content has no effect here. */
 static int read_text(struct compile *c, struct schema_node *n, const struct json_value *v, void *to)
 {
 	(void)n;
@@ -557,7 +557,7 @@ static const struct keyword keywords[] = {
 	{ "contentSchema", DRAFT_2020, read_content_schema, SIZE_MAX },
 };
 
-/* In draft 7 it says nothing unless items is a list, but has to be a schema all the same. */
+/* In draft 7 it has no effect unless items is a list, but must be a schema in any case. */
 static int read_additional_items(struct compile *c, struct schema_node *n,
 				 const struct json_value *items, const struct json_value *v)
 {

@@ -205,7 +205,7 @@ struct sentence {
 	size_t steps;
 };
 
-/* One of the set, of printable ASCII where it has such. */
+/* A code point of the set, of printable ASCII if it has any. */
 static uint32_t pick_code(const struct syntax *set, struct dice *d)
 {
 	uint32_t printable[95], count = 0;

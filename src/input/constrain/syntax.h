@@ -38,7 +38,7 @@ enum pattern_answer { PATTERN_NO, PATTERN_YES, PATTERN_GAVE_UP };
 
 struct pattern;
 
-/* ERR_USAGE: the pattern is none, or uses what its dialect lacks. */
+/* ERR_USAGE: the pattern is malformed, or uses what its dialect lacks. */
 struct pattern *pattern_new(struct str text, enum pattern_dialect dialect,
 			    enum pattern_place place, struct err *e);
 void pattern_free(struct pattern *p);
@@ -94,11 +94,11 @@ struct syntax_reader {
 	struct syntax_rule *last;
 };
 
-/* Moves behind a word that is next. */
+/* Moves past the word if it is next. */
 bool syntax_take(struct syntax_reader *r, const char *word);
-/* So many hexadecimal digits of a code point (or of half a pair); false: they are not there. */
+/* Exactly this many hexadecimal digits of a code point (or of half a pair); false: missing. */
 bool syntax_hex(struct syntax_reader *r, int digits, uint32_t *code);
-/* A decimal number, of which those above most are all the same; false: there is none. */
+/* A decimal number, cut to most; false: there is none. */
 bool syntax_count(struct syntax_reader *r, uint32_t most, uint32_t *n);
 /* Sequences with | between them; NULL: the reader of one gave NULL. */
 struct syntax *syntax_choice(struct syntax_reader *r,
@@ -123,8 +123,8 @@ uint64_t dice_next(struct dice *d);
 uint64_t dice_below(struct dice *d, uint64_t n); /* 0..n-1; n > 0 */
 
 /*
- * Appends a text of the tree, of about so many bytes where it leaves the choice. ERR_RUN: it has
- * none that ends, or only too long ones.
+ * Appends a text of the tree, of about this many bytes where it can choose. ERR_RUN: there is no
+ * finite one, or only too long ones.
  */
 int syntax_sentence(const struct syntax *root, struct dice *d, size_t bytes, struct buf *out,
 		    struct err *e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build.h - what datasets are built with. */
+/* build.h - functions that datasets are built with. */
 #pragma once
 #include "core/base/limits.h"
 #include "input/data/dataset.h"
@@ -16,18 +16,18 @@ struct str dataset_request_id(struct workload *w, const struct dataset_env *env,
  */
 int dataset_oversample(struct workload *w, const struct dataset_opts *o,
 		       const struct dataset_env *env, struct compat_rng *rng, struct err *e);
-/* -1 with ERR_CANCELLED once the caller asked to stop; asked between prompts. */
+/* -1 with ERR_CANCELLED once the caller asked to stop; called between prompts. */
 int dataset_go_on(const struct dataset_env *env, struct err *e);
 void dataset_progress(const struct dataset_env *env, size_t done, size_t total);
 
-/* What a table that is opened calls (struct table_opts) to show how far it is. */
+/* Reports progress while a table is opened (struct table_opts). */
 struct dataset_reading {
 	const struct dataset_env *env;
 	const char *path;
 };
 void dataset_reading_show(void *self, uint64_t done, uint64_t total);
 
-/* Keeps what a sample says of its own request (workload_keep). */
+/* Keeps a sample's own request keys (workload_keep). */
 int dataset_keep_own(struct workload *w, struct sample *s, struct err *e);
 
 /* Refuses a backend that does not send `what` ("sessions") as chat messages, where one is named. */
@@ -39,27 +39,30 @@ int dataset_check_chat(const struct dataset_env *env, const char *what, struct e
 size_t *dataset_choose(const struct dataset_opts *o, const struct dataset_env *env,
 		       struct compat_rng *rng, size_t all, size_t *n);
 
-/* Adds a line to what the user should know of the workload. */
+/* Adds a line to the notes about the workload that the user sees. */
 __attribute__((format(printf, 2, 3)))
 void dataset_note(struct workload *w, const char *fmt, ...);
-/* The backend sends prompts as chat messages, which may have pictures and which it templates. */
+/*
+ * Whether the backend sends prompts as chat messages, which may have pictures and which it
+ * templates.
+ */
 bool dataset_sends_messages(const struct dataset_env *env);
 /*
- * Whether this backend carries media at all: by a server's API in messages or (uploads) as a
- * file, by an engine beside the prompt. backends: those that do, for errors.
+ * Whether this backend carries media: a server's API in messages or (uploads) as a file, an engine
+ * next to the prompt. backends: those that do, for errors.
  */
 bool dataset_carries_media(const struct dataset_env *env, const char **backends);
 /* Notes that the media some requests have are not sent by this backend, as upstream. */
 void dataset_note_media(struct workload *w, const struct dataset_env *env);
 /*
- * The seed of sets that upstream always seeds with 0: that, with a note when --seed is
- * another, or --seed where that is mended (--fix dataset-seed).
+ * The seed of sets that upstream always seeds with 0: 0, with a note when --seed is another, or
+ * --seed with --fix dataset-seed.
  */
 uint64_t dataset_fixed_seed(struct workload *w, const struct dataset_opts *o,
 			    const struct dataset_env *env);
-/* What arrival times are divided by: --speedup. */
+/* The divisor of arrival times: --speedup. */
 double dataset_speedup(const struct dataset_opts *o);
-/* Whether env says what stands around a user message. */
+/* Whether env has a chat template for user messages. */
 bool dataset_has_chat(const struct dataset_env *env);
 
 /* Notes how many requests --max-model-len left out; 0: nothing. */
@@ -75,20 +78,20 @@ void dataset_note_long(struct workload *w, const struct dataset_opts *o, size_t 
 struct draft {
 	struct sample sample;  /* as far as the row says; texts in the arena it was drafted with */
 	struct str counted;    /* what prompt_len counts; p NULL: sample.prompt */
-	struct str answer;     /* its tokens are output_len; p NULL: sample.output_len stands */
+	struct str answer;     /* its tokens become output_len; p NULL: sample.output_len counts */
 	bool is_answer_plain;  /* counted without special tokens */
 	const void *media;     /* for make_media; NULL: none to make */
 	bool is_media_prompt;  /* the parts that are made are the whole prompt */
 	bool is_media_file;    /* what is made are no parts but sample.file */
-	bool has_priority;     /* sample.priority is told */
+	bool has_priority;     /* sample.priority is given */
 };
 
 struct take {
 	void *self;
 	size_t rows; /* SIZE_MAX: not known; draft lowers it to where they ended, and gives 0 */
 	/*
-	 * Drafts the i-th row of the set's order. 1: done; 0: this row is none; -1. Texts, and
-	 * what make_media needs, live in a, which is emptied between lots.
+	 * Makes a draft of the i-th row in the set's order. 1: done; 0: the row is left out; -1.
+	 * Texts, and what make_media needs, live in a, which is emptied between lots.
 	 */
 	int (*draft)(void *self, size_t i, struct arena *a, struct draft *d, struct err *e);
 	/*
@@ -107,7 +110,7 @@ struct take {
 };
 
 /*
- * Without a tokenizer every text counts one token. What is in w already counts for
+ * Without a tokenizer every text counts as one token. Requests already in w count towards
  * num_prompts.
  */
 int dataset_take(const struct take *t, const struct dataset_opts *o,
@@ -126,9 +129,11 @@ struct rows_opts {
 	const struct dataset_env *env;
 	uint64_t seed;              /* of the shuffle */
 	const char *const *columns; /* as table_opts.columns */
-	bool is_known_only;         /* keys beside these and request_keys.h's are counted; */
+	bool is_known_only;         /* keys other than these and request_keys.h's are counted; */
 	int64_t output_len;         /* and so is output_tokens, unless this is -1 */
-	/* Whether a row counts: 1, 0; -1 with a sentence that rows_open says the place of. */
+	/*
+	 * Whether a row is used: 1, 0; -1 with a sentence, which rows_open prefixes with the place.
+	 */
 	int (*keep)(void *self, struct json_slice row, struct err *e);
 	void *self;
 };
@@ -155,13 +160,13 @@ void rows_release(struct dataset_rows *r);
 int rows_get(struct dataset_rows *r, size_t i, struct json_slice *row, struct err *e);
 
 /*
- * What the row says of its own request (request_keys.h), into d->sample; texts in a. To be called
- * last: what it says of lengths takes precedence. ERR_RUN with file and line.
+ * Reads the row's own request keys (request_keys.h) into d->sample; texts in a. Call it last: its
+ * lengths take precedence. ERR_RUN with file and line.
  */
 int rows_own_keys(const struct dataset_rows *r, size_t i, struct json_slice row, struct arena *a,
 		  struct draft *d, struct err *e);
 
-/* Notes the keys that the rows that were read have and the set does not use. */
+/* Notes keys of the rows that the set does not use. */
 void rows_note_unused(const struct dataset_rows *r, const struct dataset_opts *o,
 		      struct workload *w);
 
@@ -173,9 +178,9 @@ int rows_take(const struct dataset_rows *r, struct take *take, const struct rows
 __attribute__((format(printf, 4, 5)))
 int rows_refuse(const struct dataset_rows *r, size_t i, struct err *e, const char *fmt, ...);
 
-/* Appends a member's text; false: there is none, or it is no text. */
+/* Appends a member's text; false: missing or not a text. */
 bool rows_text(struct json_slice object, const char *key, struct buf *out);
-/* What a JSON text says, in the arena. */
+/* The unescaped content of a JSON text, in the arena. */
 struct str rows_string(struct json_slice v, struct arena *a);
-/* An element of a list; false: it is no list or shorter. */
+/* An element of a list; false: not a list, or shorter. */
 bool rows_item(struct json_slice list, size_t index, struct json_slice *item);

@@ -15,7 +15,7 @@ struct chat_wrap;
 struct dataset;
 struct tokenizer;
 
-/* What was asked of datasets; rows of options fill it (options/serve_rows.c). Lengths in tokens. */
+/* Options of datasets; rows of options fill it (options/serve_rows.c). Lengths in tokens. */
 struct dataset_opts {
 	const char *path;                /* --dataset-path: file, folder or hub id; NULL: none */
 	bool no_stream;                  /* hf: order of the whole split, not of a window */
@@ -109,7 +109,10 @@ struct dataset_component {
 	struct dataset_opts opts;
 	const struct chat_wrap *chat; /* as dataset_env.chat */
 	double weight;                /* above 0; only their ratios matter */
-	/* What its requests have beside their rows' keys (request_keys.h); texts in the arena. */
+	/*
+	 * Request keys for all its samples, in addition to their rows' (request_keys.h); texts in
+	 * the arena.
+	 */
 	struct sample own;
 	bool has_priority, has_length;
 };
@@ -125,24 +128,24 @@ struct dataset_env {
 	bool is_chat_backend;
 	bool is_guided_server;             /* it knows guided_*, and not structured_outputs yet */
 	/*
-	 * An engine is handed the requests, not a server's API: backend is "vllm" and its like or
-	 * "vllm-chat", which carry media with every request, or one that takes texts alone.
+	 * The requests go to an engine, not a server's API: backend is "vllm" or the like, or
+	 * "vllm-chat", which carry media with every request, or one that takes only texts.
 	 */
 	bool is_offline;
-	/* What stands around the texts of sets that are templated; NULL: nothing. */
+	/* The chat template around the texts of templated sets; NULL: none. */
 	const struct chat_wrap *chat;
 	/*
-	 * mix: what an element of --mix asks for: "weight", "dataset-name" and options by their
-	 * names, checked as those of the command line are. Memory in a. ERR_USAGE or ERR_RUN.
-	 * NULL: there are no mixes.
+	 * mix: reads an element of --mix: "weight", "dataset-name" and options by their names,
+	 * checked like those of the command line. Memory in a. ERR_USAGE or ERR_RUN. NULL: mixes
+	 * are not supported.
 	 */
 	int (*component)(void *self, struct json_slice object, struct arena *a,
 			 struct dataset_component *out, struct err *e);
 	void *component_self;
 	/*
-	 * What the chat template makes of whole messages (JSON list; tools: JSON list or empty),
-	 * appended to text: by the server, or by a known template where the messages are one
-	 * optional system and one user text. NULL: there is no way. ERR_RUN, ERR_NET.
+	 * Appends to text the chat template's rendering of whole messages (JSON list; tools: JSON
+	 * list or empty): by the server, or by a known template where the messages are one optional
+	 * system and one user text. NULL: not available. ERR_RUN, ERR_NET.
 	 */
 	int (*render)(void *self, struct str messages, struct str tools, struct buf *text,
 		      struct err *e);
@@ -169,7 +172,7 @@ struct dataset {
 	const char *const *options;
 	bool needs_path, forbids_path, needs_tokenizer;
 	bool is_templated; /* each text is a user message put through the model's chat template */
-	/* Where that depends on what is asked: whether it holds. NULL: it does. */
+	/* If that depends on the options: whether it applies. NULL: always. */
 	bool (*is_templated_for)(const struct dataset_opts *o);
 	bool is_always_templated; /* --skip-chat-template has no effect, as upstream */
 	bool is_chat_plain;       /* with --enable-multimodal-chat nothing is templated */
@@ -181,8 +184,8 @@ struct dataset {
 	bool is_told_version;        /* env.is_guided_server is asked of the server */
 	bool may_have_timestamps;    /* whether, is known once it is built (struct workload) */
 	/*
-	 * What can be refused before anything is loaded: backends that cannot carry the set,
-	 * malformed options. ERR_RUN with upstream's reason. May be NULL.
+	 * Refuses, before anything is loaded, backends that cannot carry the set and malformed
+	 * options. ERR_RUN with upstream's reason. May be NULL.
 	 */
 	int (*check)(const struct dataset_opts *o, const struct dataset_env *env, struct err *e);
 	/*

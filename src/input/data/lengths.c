@@ -321,8 +321,8 @@ static double standard_normal(struct pcg64 *rng)
 }
 
 /*
- * The integral of x^-s from 1 to x and its inverse, written so that s near 1 loses nothing;
- * expm1(t)/t and log1p(t)/t are 1 at 0.
+ * The integral of x^-s from 1 to x and its inverse, written so that no precision is lost near s =
+ * 1; expm1(t)/t and log1p(t)/t are 1 at 0.
  */
 static double integral(double s, double x)
 {
@@ -343,7 +343,7 @@ static int64_t zipf(const struct lengths *l, struct pcg64 *rng)
 {
 	double s = l->a, max = (double)l->max;
 	double low = integral(s, 1.5) - 1, high = integral(s, max + 0.5);
-	/* Left of it every candidate is accepted. */
+	/* Every candidate left of it is accepted. */
 	double sure = 2 - integral_inverse(s, integral(s, 2.5) - pow(2, -s));
 
 	for (;;) {
@@ -449,7 +449,7 @@ static int number(struct lengths_reading *r, const char *name, struct json_slice
 				name, (int)(v->raw.n < 80 ? v->raw.n : 80), v->raw.p);
 }
 
-/* A number that there has to be, shown; kind, if not NULL, receives which sort. */
+/* A required number, with its text; kind, if not NULL, receives which sort. */
 static int needed(struct lengths_reading *r, const char *name, double *out, enum json_kind *kind,
 		  struct err *e)
 {

@@ -28,14 +28,14 @@
  * 75. ERR_PARSE: no image that is read; ERR_LIMIT.
  */
 int media_jpeg_url(struct str bytes, struct buf *url, struct err *e);
-/* http://, https://, file:// and data:image/ as they are; else a path: "file://" before it. */
+/* http://, https://, file:// and data:image/ are unchanged; else a path: "file://" is prepended. */
 void media_image_url(struct str ref, struct buf *url);
 /*
- * What ref names, loaded by us (path, file:// or http(s)) and turned into data:image/png; one that
- * is data:image/ already stays. The error names ref. cancel may be NULL.
+ * Loads ref (path, file:// or http(s)) and converts it to data:image/png; data:image/ is unchanged.
+ * The error names ref. cancel may be NULL.
  */
 int media_inline_url(struct str ref, const atomic_bool *cancel, struct buf *url, struct err *e);
-/* http://, https://, file:// as they are; else "file://" before it: data: is no exception. */
+/* http://, https://, file:// are unchanged; to all else, also data:, "file://" is prepended. */
 void media_video_url(struct str ref, struct buf *url);
 /* The bytes of an MP4 file, unchanged, as data:video/mp4. */
 void media_mp4_url(struct str bytes, struct buf *url);

@@ -13,9 +13,9 @@
 /* ---- what prompts have in common ---- */
 
 /*
- * In sorted order the longest common prefix of two texts is the smallest one of
- * neighbours in between. Texts leave the sorted list from the last one to the first;
- * what is then left are those before, and the nearest two are all one has to look at.
+ * In sorted order the longest common prefix of two texts is the smallest of the neighbors' in
+ * between. Texts are removed from the sorted list from the last one to the first; the rest are the
+ * earlier texts, of which only the two neighbors need to be examined.
  */
 
 struct link {
@@ -100,7 +100,7 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Stable: of equal lengths the one that was before stays before. */
+/* Stable: texts of equal length keep their order. */
 static void sort_by_length(const struct workload *w, uint32_t *from, size_t n)
 {
 	uint64_t *key = mem_array(n, sizeof(*key));

@@ -20,7 +20,7 @@
  */
 extern const char *const repeat_orders[];
 
-/* What was repeated; in the workload's arena. */
+/* The repetition; in the workload's arena. */
 struct repeats {
 	uint32_t count;      /* copies of each sample */
 	const char *order;   /* of repeat_orders */
@@ -37,20 +37,20 @@ int dataset_repeat(struct workload *w, const struct dataset_opts *o, struct comp
 		   struct err *e);
 
 /*
- * The share of all prompt tokens that requests before have had at the beginning of theirs: what a
- * prefix cache would save that forgets nothing, is empty at the start and has blocks of one
- * token. Bytes in common stand for their share of a prompt's tokens (data/prefix.h).
- * is_warm: every prompt was sent before the first request. NAN: not known, because prompts
- * have media, or their tokens were not counted.
+ * The share of all prompt tokens that earlier requests had at the beginning of theirs: what a
+ * prefix cache would save that never evicts, is empty at the start and has blocks of one token.
+ * Common bytes are converted to tokens by their share of the prompt (data/prefix.h). is_warm: every
+ * prompt was sent before the first request. NAN: not known, because prompts have media, or their
+ * tokens were not counted.
  */
 double dataset_ideal_reuse(const struct workload *w, bool is_warm);
 
 /*
- * What the prompts of a run have in common with earlier ones: what a
- * prefix cache that was empty at the start can have held for them.
+ * What the prompts of a run have in common with earlier ones, which an initially empty prefix cache
+ * can hold for them.
  */
 
-/* What of a sample the server sees first: its messages, or its prompt. */
+/* The part of a sample that the server sees first: its messages, or its prompt. */
 struct str prefix_text(const struct sample *s);
 
 /*

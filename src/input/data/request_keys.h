@@ -32,19 +32,21 @@ bool request_keys_know(struct str key);
  */
 int request_keys_read(struct json_slice row, struct arena *a, struct sample *s,
 		      bool *has_priority, struct err *e);
-/* Lays s over what holds for it and others: under's members stay where s has none. */
+/* Merges under into s: under's members apply where s has none. */
 void request_keys_lay(struct sample *s, const struct sample *under, struct arena *a);
-/* One member of the body more, in place of one of that name. */
+/* Adds a member to the body, replacing one of that name. */
 void request_keys_put(struct sample *s, const char *key, struct str json, struct arena *a);
 /* Whether the body's members have that name. */
 bool request_keys_has(const struct sample *s, const char *key);
 /*
- * Appends the members of the body that are sampling parameters, as an object, for engines that are
- * handed requests without an API; nothing where there are none. Lengths and priorities are not
- * among them.
+ * Appends the members of the body that are sampling parameters, as an object, for engines that get
+ * requests without an API; nothing if there are none. Without lengths and priorities.
  */
 void request_keys_sampling(const struct sample *s, struct buf *out);
-/* Whether an object of headers can be sent: names and texts, none of which frames the message. */
+/*
+ * Whether an object of headers can be sent: names and texts, none of which controls the message's
+ * framing.
+ */
 int request_keys_check_headers(struct json_slice headers, struct err *e);
 
 /* Classes that requests are dealt into at random: "0:0.5,1:0.5". */
@@ -60,7 +62,7 @@ struct priority_classes {
 int priority_classes_parse(const char *option, const char *text, struct priority_classes *out,
 			   struct err *e);
 /*
- * Gives every request a priority, in the body too. One random() a request: below the first share
+ * Gives every request a priority, in the body too. One random() per request: below the first share
  * (of all) the first class, and so on. ERR_USAGE: requests have priorities already.
  */
 int priority_deal(const char *option, const struct priority_classes *classes, struct pyrandom *g,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rows.c - rows of files, and what they say of their own requests; see build.h, request_keys.h. */
+/* rows.c - rows of files, and their own request keys; see build.h, request_keys.h. */
 #include "input/data/build.h"
 
 #include <assert.h>
@@ -145,7 +145,7 @@ void request_keys_sampling(const struct sample *s, struct buf *out)
 	for (size_t i = 0; body && i < body->count; i++) {
 		const struct row *k = find(body->key[i]);
 
-		/* What engines are asked for in any case is not worth a word. */
+		/* Keys that engines always get need no note. */
 		if (!k || k->kind <= LENGTH || strcmp(k->name, "response_format") == 0 ||
 		    (strcmp(k->name, "ignore_eos") == 0 && body->item[i].kind == JSON_TRUE))
 			continue;
@@ -244,7 +244,7 @@ int request_keys_check_headers(struct json_slice headers, struct err *e)
 	return rc;
 }
 
-/* Of one key. The value goes into the body as it is spelled by Python. */
+/* Reads one key. The value goes into the body in Python's spelling. */
 static int take(const struct row *k, struct json_slice v, struct arena *a, struct sample *s,
 		struct err *e)
 {
@@ -277,7 +277,7 @@ static int take(const struct row *k, struct json_slice v, struct arena *a, struc
 	return 0;
 }
 
-/* The class, wherever it was said. */
+/* Sets the priority, from either place. */
 static int take_priority(struct sample *s, bool *has_priority, struct err *e)
 {
 	struct json_scan scan = { s->overrides, 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* source.c - see source.h: folders on the disk and repositories of the hub, one like the other. */
+/* source.c - see source.h: folders on disk and repositories of the hub, handled in the same way. */
 #include "input/data/source.h"
 
 #include <assert.h>
@@ -30,7 +30,7 @@ struct source_part {
 
 enum source_place { PLACE_FILE, PLACE_FOLDER, PLACE_HUB };
 
-/* What a path is; a folder's ends without a slash. */
+/* Finds the kind of path; a folder's name ends without a slash. */
 static int find_place(const struct source_opts *o, enum source_place *out, struct err *e)
 {
 	if (!o->path || !*o->path)
@@ -66,7 +66,7 @@ static int card_fail(const struct card_reader *r, const struct json_value *at, c
 	return err_set(r->e, ERR_PARSE, "line %u: %s", json_marks_get(&r->marks, at).line, what);
 }
 
-/* A value without parts as it was written; empty: it has parts, or none was written. */
+/* A scalar as it was written; empty: it is not a scalar, or empty. */
 static struct str card_text(const struct json_value *v)
 {
 	if (!v || v->kind == JSON_NULL || v->kind == JSON_ARRAY || v->kind == JSON_OBJECT)
@@ -138,7 +138,7 @@ static int take_config(const struct card_reader *r, const struct json_value *v,
 	return take_splits(r, files, out);
 }
 
-/* A name that is there twice means the later one, at the earlier one's place. */
+/* A repeated name replaces the earlier one, at its place. */
 static int take_configs(const struct card_reader *r, const struct json_value *list,
 			struct dataset_card *out)
 {
@@ -164,8 +164,8 @@ static int take_configs(const struct card_reader *r, const struct json_value *li
 }
 
 /*
- * The lines of the member `configs` in what stands between the first line, "---", and the next
- * one, after an empty line for each one before them. False: there are none.
+ * The lines of the member `configs` in the YAML head (between the first line, "---", and the next
+ * one), with an empty line for each line before them. False: there are none.
  */
 static bool take_lines(struct str readme, struct buf *out)
 {
@@ -218,7 +218,7 @@ struct folder_walk {
 static int walk_folder(struct folder_walk *w, const char *dir, const char *prefix, unsigned depth,
 	struct err *e);
 
-/* A file is noted, a folder is walked, anything else is let be. */
+/* Adds files, descends into folders, ignores the rest. */
 static int walk_entry(struct folder_walk *w, const char *path, const char *name, unsigned depth,
 	struct err *e)
 {
@@ -296,7 +296,7 @@ static int list_hub(const struct source_opts *o, struct source_part *part, struc
 	return 0;
 }
 
-/* A file of the commit that was listed. What was got once stands for the revision offline. */
+/* A file of the listed commit. Once downloaded, it is the revision's file offline. */
 static int get_from_hub(const struct source_opts *o, const struct source_part *part,
 	const char *name, struct buf *path, struct err *e)
 {
@@ -377,7 +377,7 @@ static int read_card(const struct source_opts *o, struct source *s,
 	return rc;
 }
 
-/* A program that makes the data, as it was once allowed: named like the repository. */
+/* Whether there is a loading script, which has the repository's name. */
 static bool has_script(const char *repo, const struct source_names *names)
 {
 	const char *slash = strrchr(repo, '/');
@@ -415,7 +415,7 @@ static int try_converted(const struct source_opts *o, struct source *s, struct e
 	return rc < 0 ? -1 : 1;
 }
 
-/* What was never downloaded is missing without a trace, but for names like x-00000-of-00005. */
+/* Files that were never downloaded leave no trace, except by names like x-00000-of-00005. */
 static void note_missing(const struct source_opts *o, const struct source *s)
 {
 	const char *of = strstr(s->file[0], "-of-");
@@ -460,7 +460,7 @@ done:
 	return rc;
 }
 
-/* A file alone is the split that is asked for, whatever it is called. */
+/* A single file is the requested split, whatever its name. */
 static void take_file(const struct source_opts *o, struct source *s)
 {
 	s->part->dir = "";

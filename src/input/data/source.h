@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source.h - which data files the name of a dataset means; datasets spec 8.1.
+ * source.h - the data files of a dataset, by its name; datasets spec 8.1.
  *
- * A name is a file, a folder, or a dataset of the Hugging Face hub ("org/name"); a path
- * that exists wins. A folder's or repository's files are sorted into splits the way the
- * hub's own library does it:
+ * A name is a file, a folder, or a dataset of the Hugging Face hub ("org/name"); an existing path
+ * takes precedence. A folder's or repository's files are sorted into splits the way the hub's own
+ * library does it:
  *
  *   1. the `configs:` in the YAML head of README.md (config_name, data_files, data_dir, default);
  *   2. data/SPLIT-00000-of-00005*.EXT;
@@ -12,12 +12,12 @@
  *      dev, val; test, testing, eval, evaluation) between non-letters;
  *   4. everything is "train".
  *
- * Only files that table.h reads count, of one format (the most frequent one). Files of a split
- * come in the order of their paths. A repository that has no data files (a loading script,
- * archives of media) is read in the hub's converted form: revision refs/convert/parquet.
+ * Only files that table.h reads count, of one format (the most frequent one). Files of a split come
+ * in the order of their paths. A repository without data files (a loading script, archives of
+ * media) is read in the hub's converted form: revision refs/convert/parquet.
  *
  * Nothing is downloaded before source_path asks for it, except README.md. Without a network
- * (HF_HUB_OFFLINE=1) the files in the cache are the repository's.
+ * (HF_HUB_OFFLINE=1) the cached files are the repository's.
  *
  * Errors: ERR_RUN with what is there (no such split, subset, dataset, file), ERR_IO, ERR_NET,
  * ERR_PARSE (a malformed README.md head), ERR_CANCELLED.
@@ -64,9 +64,9 @@ int source_path(const struct source_opts *o, const struct source *s, size_t i, s
 	struct err *e);
 
 /*
- * One file of a dataset by its name, whatever splits there are: "BFCL_v3_simple.json". Of a
- * path that is itself a file: the file beside it or itself, when its name is that one.
- * 0, SOURCE_NO_FILE (e says so, too) or -1. path is replaced.
+ * One file of a dataset by its name, whatever splits there are: "BFCL_v3_simple.json". If the path
+ * is itself a file: the file next to it, or itself if it has that name. 0, SOURCE_NO_FILE (e says
+ * so, too) or -1. path is replaced.
  */
 #define SOURCE_NO_FILE 1
 int source_file(const struct source_opts *o, const char *name, struct buf *path, struct err *e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_internal.h - what a README.md says of the files of a set, and their names sorted into
- * subsets and splits by the rules of source.h. Pure: no file is touched.
+ * source_internal.h - reading a set's README.md, and sorting file names into subsets and splits by
+ * the rules of source.h. Pure: no file is touched.
  */
 #pragma once
 #include "core/base/err.h"
@@ -45,11 +45,11 @@ struct source_names {
 int source_sort(const struct source_opts *o, const char *what, const struct source_names *names,
 	const struct dataset_card *card, struct source *out, struct err *e);
 
-/* Likewise for the hub's converted form: SUBSET/SPLIT/0000.parquet. */
+/* The same for the hub's converted form: SUBSET/SPLIT/0000.parquet. */
 int source_sort_converted(const struct source_opts *o, const char *what,
 	const struct source_names *names, struct source *out, struct err *e);
 
-/* Whether there is a data file that is no archive. */
+/* Whether there is a data file that is not an archive. */
 bool source_has_data(const struct source_names *names);
 
 /* Python's glob with "**": "*", "?" and "[...]" stay within one name, "**" crosses folders. */

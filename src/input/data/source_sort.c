@@ -12,7 +12,7 @@
 
 /* ---- names ---- */
 
-/* Tests c against the class at *p, which stands behind '['; moves *p behind ']'. */
+/* Tests c against the class after the '[' before *p; moves *p past the ']'. */
 static bool in_class(const char **p, char c)
 {
 	const char *at = *p;
@@ -31,7 +31,7 @@ static bool in_class(const char **p, char c)
 	return c && c != '/' && is_in != is_not;
 }
 
-/* Matches one character of the pattern that is no star; moves *p on. */
+/* Matches one character of the pattern that is not a star; moves *p on. */
 static bool match_one(const char **p, char c)
 {
 	char want = *(*p)++;
@@ -41,13 +41,11 @@ static bool match_one(const char **p, char c)
 	return c && (want == '?' ? c != '/' : want == c);
 }
 
-/*
- * Two places to go back to are enough: what a "**" skips, a star before it need not try again.
- */
+/* Two places to go back to are enough: once a "**" is reached, stars before it need no retry. */
 bool source_glob(const char *p, const char *s)
 {
 	const char *start = p, *star = NULL, *star_s = NULL, *wide = NULL, *wide_s = NULL;
-	bool is_whole = false; /* the wide star stands for whole folders */
+	bool is_whole = false; /* the wide star matches whole folders */
 
 	for (;;) {
 		if (p[0] == '*' && p[1] == '*') {
@@ -135,7 +133,7 @@ static const struct {
 	{ ".tsv", 3 }, { ".ndjson", 2 }, { ".zip", 5 }, { ".tgz", 5 }, { ".tar", 5 },
 };
 
-/* Its row in endings, whether compressed or not; -1: no data file. */
+/* Its row in endings, whether compressed or not; -1: not a data file. */
 static int ending_of(const char *name)
 {
 	static const char *const packed[] = { "", ".gz", ".zst", ".bz2", ".xz", ".lz4" };
@@ -212,8 +210,8 @@ static struct source_split *split_named(struct sorting *s, const char *name)
 }
 
 /*
- * Adds what a pattern below the folder stands for. A file that several patterns of a split
- * stand for is there several times, and so are its rows: that is what the library does.
+ * Adds the files that a pattern below the folder matches. A file that several patterns of a split
+ * match is added several times, with its rows: that is what the library does.
  */
 static void add_matches(const struct sorting *s, const char *pattern, struct file_list *list)
 {
@@ -310,7 +308,7 @@ static void sort_by_names(struct sorting *s)
 	add_matches(s, "**", &split_named(s, "train")->files);
 }
 
-/* Keeps the files of the format that most of them have; says so when there are others. */
+/* Keeps the files of the most frequent format; notes others. */
 static void keep_format(struct sorting *s, const struct source_opts *o, const char *what)
 {
 	size_t seen[COUNT(endings)] = { 0 }, best = 0, left_out = 0;
@@ -425,7 +423,7 @@ static int fail_subset(const char *what, const char *asked, const char *const *n
 	return rc;
 }
 
-/* Says which of several was taken when none was asked for. */
+/* Notes which of several subsets was taken when none was asked for. */
 static void note_subset(const struct source_opts *o, const char *what, const char *taken,
 	const char *const *name, size_t n)
 {
@@ -556,7 +554,7 @@ int source_sort_converted(const struct source_opts *o, const char *what,
 	struct file_list configs = { 0 };
 	int rc;
 
-	/* Names are sorted, so those of a config stand together. */
+	/* Names are sorted, so those of a config are adjacent. */
 	for (size_t i = 0; i < names->count; i++)
 		if (is_converted(&out->arena, names->name[i], &config, &split) &&
 		    (configs.count == 0 || strcmp(configs.name[configs.count - 1], config) != 0))

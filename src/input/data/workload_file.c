@@ -23,8 +23,7 @@
 #include "input/data/request_keys.h"
 
 /*
- * The sessions of a workload file: who continues and waits for whom, and
- * the gaps between.
+ * The sessions of a workload file: their turns, which turns wait for which, and the gaps between.
  *
  * Bytes, in the machine's order: struct workload_sessions_head; a record per session, then one per
  * turn; the waits (uint32_t: turns); the sessions' ids. Turns are the file's requests in order.
@@ -195,9 +194,9 @@ static bool lay_out(struct str content, const struct workload_sessions_head *h,
 }
 
 /*
- * Reads what content begins with: *bytes of it. out has the first `most` sessions (or all), whose
- * ids point into content. ERR_PARSE: not such bytes, or sessions that cannot be sent (turns that
- * wait for later ones, histories that may not have ended); out is then empty.
+ * Reads sessions from the beginning of content: *bytes of it. out has the first `most` sessions (or
+ * all), whose ids point into content. ERR_PARSE: malformed, or sessions that cannot be sent (turns
+ * that wait for later ones, histories that may not have ended); out is then empty.
  */
 static int workload_sessions_read(struct str content, size_t most, struct session_build *out,
 				  uint64_t *bytes, struct err *e)
@@ -246,7 +245,7 @@ struct workload_record {
 	float audio_s;
 	uint32_t zero;
 };
-/* What layout 2 has behind it; its texts follow those of layout 1. */
+/* Added after the record in layout 2; its texts follow those of layout 1. */
 struct record_more {
 	uint32_t bytes[TEXTS - TEXTS_1];
 	uint32_t has_priorities;  /* of the workload: the same in all */
@@ -336,7 +335,7 @@ static uint32_t layout_of(const struct workload *w)
 	return w->has_priorities ? 2 : 1;
 }
 
-/* content: to which all bytes are added. 1: a text is too long to be kept. */
+/* Appends all bytes to content. 1: a text is too long to be kept. */
 static int put_records(struct workload_writer *out, const struct workload *w, struct str prefix,
 		       uint32_t layout, uint64_t *content)
 {
@@ -550,7 +549,7 @@ static bool is_json(struct str text, enum json_kind kind)
 	return !text.n || (json_next(&scan, &v, NULL) == 0 && json_at_end(&scan) && v.kind == kind);
 }
 
-/* Goes into a header: nothing that would end it. */
+/* Whether it may be part of headers: without characters that end them. */
 static bool is_sendable(struct str headers)
 {
 	struct json_scan scan = { headers, 0 };
@@ -562,7 +561,7 @@ static bool is_sendable(struct str headers)
 			       request_keys_check_headers(v, &ignored) == 0));
 }
 
-/* Of these kinds, and nothing that would break a message. */
+/* Whether texts have the right kinds, without characters that would break a message. */
 static bool are_valid(const struct workload_record *r, const struct str text[TEXTS])
 {
 	if (r->output_len < -1 || isinf(r->timestamp_s) || !is_header_text(text[REQUEST_ID]) ||
@@ -575,7 +574,7 @@ static bool are_valid(const struct workload_record *r, const struct str text[TEX
 		is_json(text[PROMPT], JSON_OBJECT));
 }
 
-/* Texts follow each other without gaps: no byte is looked at twice, whatever records say. */
+/* Texts follow each other without gaps, so each byte is read once, whatever records say. */
 static bool cut_texts(const struct workload_record *r, const struct record_more *more,
 		      uint32_t layout, struct str content, uint64_t *at, struct str text[TEXTS])
 {
@@ -701,7 +700,7 @@ static bool has_true(struct json_slice object, const char *key)
 	return json_member(object, key, &v) && v.kind == JSON_TRUE;
 }
 
-/* What holds for all requests of the file; nothing of it is needed to read them. */
+/* Reads properties of all requests of the file, which are not needed for reading them. */
 static void take_description(struct str description, const struct dataset_env *env,
 			     const char *path, struct workload *w)
 {
@@ -723,7 +722,7 @@ static void take_description(struct str description, const struct dataset_env *e
 	}
 }
 
-/* A chat message is text or parts; a list of ids is neither. */
+/* True for a list of ids; a chat message is text or parts. */
 static bool is_ids(const struct sample *s)
 {
 	struct str list = s->prompt;

@@ -35,9 +35,9 @@ struct workload_file_head {
 };
 
 /*
- * Writes w by a swap (base/file.h); prefix is what its request ids begin with and is left out.
- * description: JSON object about where it comes from. hash (DIGEST_HEX) receives the content
- * hash in hexadecimal. cancel may be NULL. ERR_IO, ERR_LIMIT, ERR_CANCELLED: no file is left.
+ * Writes w atomically (base/file.h); prefix is removed from its request ids. description: JSON
+ * object about its origin. hash (DIGEST_HEX) receives the content hash in hexadecimal. cancel may
+ * be NULL. ERR_IO, ERR_LIMIT, ERR_CANCELLED: no file is left.
  */
 int workload_file_write(const char *path, const struct workload *w, struct str prefix,
 			struct str description, const atomic_bool *cancel, char *hash,
@@ -46,7 +46,7 @@ int workload_file_write(const char *path, const struct workload *w, struct str p
 /*
  * Maps a file, checks all of it, and adds its first `most` requests or sessions (or all) to the
  * empty w; request ids get the prefix; texts stay in the mapping, which w owns from then on.
- * description points into it. ERR_IO; ERR_PARSE: no such file, another layout, damaged.
+ * description points into it. ERR_IO; ERR_PARSE: not such a file, another layout, damaged.
  */
 int workload_file_read(const char *path, size_t most, const char *prefix, struct workload *w,
 		       struct str *description, char *hash, struct err *e);

@@ -72,7 +72,10 @@ static uint64_t pair_hash(uint32_t left, uint32_t right)
 	return hash_mix(((uint64_t)left << 32 | right) * 0x9e3779b97f4a7c15u);
 }
 
-/* Where a search begins: slots are no power of two, for half a table of holes must be loaded. */
+/*
+ * The first slot of a search. The number of slots need not be a power of two, which would make a
+ * table half empty.
+ */
 static size_t first_slot(const struct bpe *b, uint64_t hash)
 {
 	return (hash & UINT32_MAX) * b->slots >> 32;
@@ -288,8 +291,8 @@ static bool spell_bytes(const struct bpe *b, struct str bytes, struct ids *out)
 }
 
 /*
- * An unk waits for the next known symbol, or for the next unk where they are not
- * fused; bytes of a fallback overtake it. So does the reference.
+ * An unk is added before the next known symbol, or before the next unk if they are not fused;
+ * fallback bytes may precede it. The reference does the same.
  */
 void bpe_spell(const struct bpe *b, struct str text, struct ids *out)
 {
@@ -472,7 +475,7 @@ static bool walk_word(const struct bpe *b, struct bpe_work *w, struct str word, 
 		token = b->token[token].shorter;
 		if (token != VOCAB_NONE || last == VOCAB_NONE)
 			continue;
-		/* Nothing goes on from here: back to the token before, and never here again. */
+		/* No token continues from here: go back one token, and do not come here again. */
 		dead[at / 64] |= 1ull << at % 64;
 		token = last;
 		at -= b->token[token].length;
@@ -539,11 +542,10 @@ size_t bpe_cut(const struct bpe *b, struct str word)
 /* ---- what the walk needs to know of every token ---- */
 
 /*
- * Merges are taken in the order of their ranks. The first one whose parts were
- * both made before it, and between which nothing else merges first, is the merge
- * that makes its token; merging the token's text then ends with it, and every
- * token is reached this way that is made in the order of ranks at all. The few
- * others are merged for real, once.
+ * Merges are taken in the order of their ranks. The first one whose parts were both made before it,
+ * and between which nothing else merges first, is the merge that makes its token; merging the
+ * token's text then ends with it. This finds every token that is made in the order of ranks. The
+ * few others are merged once.
  */
 
 /* ---- symbols ---- */
@@ -604,7 +606,10 @@ static void sort_by_rank(struct bpe_pair *pair, size_t n)
 	free(copy);
 }
 
-/* A pair whose parts are known and were made before it, and that nothing at the seam precedes. */
+/*
+ * True for a pair with known parts that were made before it, unless a merge at the seam comes
+ * first.
+ */
 static bool makes_token(const struct bpe *b, const struct bpe_pair *pair)
 {
 	const struct bpe_token *left = b->token + pair->left, *right = b->token + pair->right;
@@ -621,7 +626,7 @@ static bool merges_to_itself(const struct bpe *b, struct bpe_work *w, uint32_t i
 	return symbol->count == 1 && symbol->id[0] == id;
 }
 
-/* Asks for memory that a merge a little later will need. */
+/* Prefetches memory for a merge a little later. */
 static void look_ahead(const struct bpe *b, const struct bpe_pair *later)
 {
 	__builtin_prefetch(b->token + later->left);
@@ -704,7 +709,7 @@ static void index_beginnings(struct bpe *b)
 
 /* ---- cuts ---- */
 
-/* Fallback tokens stand for bytes, so the characters of their names say nothing of seams. */
+/* Names of fallback tokens are not text, so their characters say nothing about seams. */
 static bool has_fallback_merges(const struct bpe *b, const struct bpe_pair *pair, size_t n)
 {
 	bool *is_fallback = mem_array(b->tokens + 1, sizeof *is_fallback), has_any = false;
@@ -718,10 +723,10 @@ static bool has_fallback_merges(const struct bpe *b, const struct bpe_pair *pair
 	return has_any;
 }
 
-/* Cutting is right when whatever stands apart in a word also does in the whole. */
+/* Cutting is valid if parts that are separate in a word are so in the whole text. */
 static bool can_be_cut(const struct bpe *b, const struct bpe_pair *pair, size_t n)
 {
-	/* A missing symbol must give tokens of its own: others vanish, or wait as unks. */
+	/* A missing symbol must give tokens of its own: others disappear, or are fused as unks. */
 	if (b->is_chars && !b->has_byte_fallback)
 		return false;
 	for (unsigned i = 0; i < 256; i++) {
@@ -740,7 +745,7 @@ static bool is_inner(char byte)
 	return ((uint8_t)byte & 0xc0) == 0x80;
 }
 
-/* The whole character at the end, or at the front; UTF8_BAD when a piece of one stands there. */
+/* The whole character at the end, or at the front; UTF8_BAD when it is incomplete. */
 static uint32_t last_char(struct str s)
 {
 	size_t at = s.n - 1, n;
@@ -770,7 +775,7 @@ static uint32_t seam_of(struct str left, struct str right)
 	return seam_of_chars(before, after);
 }
 
-/* Asks for the texts of merges a little later. */
+/* Prefetches the texts of merges a little later. */
 static void look_ahead_text(const struct bpe *b, const struct bpe_pair *pair, size_t left)
 {
 	const struct vocab *v = b->vocab;
@@ -807,7 +812,7 @@ static void index_seams(struct bpe *b, const struct bpe_pair *pair, size_t n)
 
 /* ---- all ---- */
 
-/* Pairs of earlier ranks go where the same pair comes again; n changes. */
+/* Drops pairs that come again with a later rank; n changes. */
 static void drop_doubles(const struct bpe *b, struct bpe_pair *pair, size_t *n)
 {
 	size_t kept = 0;

@@ -2,21 +2,19 @@
 /*
  * bpe.h - byte-pair encoding of one word.
  *
- * A word starts as its symbols (bytes, or characters); the neighbouring pair with
- * the lowest rank, the leftmost of equals, is joined until no pair has a rank.
+ * A word starts as its symbols (bytes, or characters); the neighboring pair with the lowest rank,
+ * the leftmost of equals, is joined until no pair has a rank.
  *
- * That result is reached without doing it. Call two tokens compatible when the
- * merging of their joint text ends with just the two. A row of tokens is the
- * encoding of its text exactly when every token is the encoding of its own text
- * and all neighbours are compatible, for a merge across a seam depends on nothing
- * but the two tokens at the seam. So the longest tokens are taken from left to
- * right, with a step back where neighbours are incompatible; what precedes a
- * position is settled, so no position fails twice, and the cost is linear.
+ * The same result is found without merging. Call two tokens compatible when merging their joint
+ * text ends with just these two. A row of tokens is the encoding of its text exactly when every
+ * token is the encoding of its own text and all neighbors are compatible, since a merge across a
+ * seam depends only on the two tokens there. So the longest tokens are taken from left to right,
+ * with a step back where neighbors are incompatible; what precedes a position is final, so no
+ * position fails twice, and the cost is linear.
  *
- * Compatibility comes from walking back, latest merge first, through how both
- * tokens were made. The walk needs every token's merges in the order of their
- * ranks; tokens that were made in another order are found when the model is
- * loaded (BPE_ODD), and for them the two are really merged.
+ * Compatibility is checked by going back, latest merge first, through how both tokens were made.
+ * This needs every token's merges in the order of their ranks; tokens that were made in another
+ * order are found when the model is loaded (BPE_ODD), and for them the two are really merged.
  *
  * struct bpe is read-only once built. struct bpe_work is one thread's.
  */
@@ -64,18 +62,18 @@ struct bpe {
 	struct trie lost;          /* ignore_merges: those */
 	uint64_t *seam;            /* where words can be cut, see bpe_cut; NULL: nowhere */
 	size_t seam_words;
-	bool is_borrowed;          /* pair, token and seam belong to somebody else */
+	bool is_borrowed;          /* pair, token and seam belong to another owner */
 };
 
 /*
- * Makes everything from all merges, after vocab_index; sorts them by rank, at most
- * BPE_RANKS_MAX. A pair that comes again takes its last rank.
+ * Builds everything from all merges, after vocab_index; sorts them by rank, at most BPE_RANKS_MAX.
+ * A pair that comes again takes its last rank.
  */
 void bpe_index(struct bpe *b, struct bpe_pair *pair, size_t n);
 /*
- * For models that are a list of tokens with ranks: every cut of every token into two tokens is
- * a merge with the token's rank. rank_by_id: BPE_NEVER for tokens that merging never makes and
- * that are no part of others.
+ * For models that are a list of tokens with ranks: every split of a token into two tokens is a
+ * merge with the token's rank. rank_by_id: BPE_NEVER for tokens that merging never makes and that
+ * are not part of others.
  */
 void bpe_index_splits(struct bpe *b, const uint32_t *rank_by_id);
 void bpe_release(struct bpe *b); /* accepts a zeroed one */

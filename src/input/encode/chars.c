@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chars.c - character questions, answered from small sorted tables. */
+/* chars.c - properties of characters, from small sorted tables. */
 #include "input/encode/chars.h"
 
 #include <assert.h>
@@ -100,7 +100,7 @@ void chars_spell(struct str bytes, struct buf *out)
 		buf_add(out, utf8, utf8_encode(chars_of_byte((uint8_t)bytes.p[i]), utf8));
 }
 
-/* The byte that cp spells, or -1. */
+/* The byte that is spelled as cp, or -1. */
 static int byte_of(uint32_t cp)
 {
 	if (cp < 256)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * chars.h - what tokenizers ask about single characters.
+ * chars.h - properties of single characters for tokenizers.
  *
- * Byte-level vocabularies spell each byte as one printable character: the
- * printable bytes 33..126, 161..172 and 174..255 mean themselves, the
- * other 68 for U+0100 onwards in order.
+ * Byte-level vocabularies write each byte as one printable character: the printable bytes 33..126,
+ * 161..172 and 174..255 are themselves, the other 68 are U+0100 onwards in order.
  */
 #pragma once
 #include <stdbool.h>
@@ -28,13 +27,13 @@ uint32_t chars_last(struct str s);
 uint32_t chars_of_byte(uint8_t byte);
 /* Appends the spelling of all bytes. */
 void chars_spell(struct str bytes, struct buf *out);
-/* Appends the bytes that a spelling stands for; false, out unchanged, when it is none. */
+/* Appends the bytes of such a spelling; false, out unchanged, when it is not one. */
 bool chars_to_bytes(struct str spelled, struct buf *out);
 
 /*
- * Valid UTF-8 with every code point that Unicode 14 does not know by its
- * Unicode 16 class replaced by its stand-in, at equal
- * length. Returns text itself when there is none, else a copy in *scratch.
+ * The text with every code point that Unicode 14 does not know by its Unicode 16 class replaced by
+ * its substitute, at equal length. Returns text itself when there is none, else a copy in *scratch.
+ * Valid UTF-8.
  */
 struct str chars_stand_in(struct str text, struct buf *scratch);
 
@@ -102,18 +101,16 @@ static inline unsigned classes_of_long(const struct classes *c, const uint8_t *p
 /* ---- What is new in Unicode 16 ---- */
 
 /*
- * What Unicode 16 knows and an older regex library does not.
+ * Differences between Unicode 16 and an older regex library's version.
  *
- * The reference tokenizers match with Unicode 16 classes; Debian's PCRE2 has
- * Unicode 14. Only the code points whose category or script changed since matter:
- * each has a stand-in, a code point of the right category in every version from
- * 14 on and of the same UTF-8 length. Matching runs on a copy of the text with
- * the stand-ins in place, so all offsets stay valid.
+ * The reference tokenizers match with Unicode 16 classes; Debian's PCRE2 has Unicode 14. Only the
+ * code points whose category or script changed since matter: each has a substitute, a code point of
+ * the right category in every version from 14 on and of the same UTF-8 length. Matching runs on a
+ * copy of the text with the substitutes in place, so all offsets stay valid.
  *
- * The reference's idea of punctuation is older: that of Unicode 8.
+ * The reference's punctuation is older: that of Unicode 8.
  *
- * What matches without the regex library uses encode/chars.h, which expands the
- * class of every code point in Unicode 16.
+ * Matching without the regex library uses the class of every code point in Unicode 16, above.
  *
  * The tables are in schema/unicode.json, which tools/unicode/generate.mjs writes.
  */
@@ -145,10 +142,10 @@ extern const size_t unicode_punctuation_count;
 /* ---- What normalizers ask ---- */
 
 /*
- * Each answer has the age of the reference's own data: normal forms and marks
- * Unicode 9, nonspacing marks and hidden characters Unicode 8, grapheme clusters
- * Unicode 16, lower case Unicode 17. To a normal form, a character that came
- * after Unicode 9 has no relation to its neighbours.
+ * Each property has the Unicode version of the reference's own data: normal forms and marks Unicode
+ * 9, nonspacing marks and hidden characters Unicode 8, grapheme clusters Unicode 16, lower case
+ * Unicode 17. In a normal form, characters newer than Unicode 9 do not interact with their
+ * neighbors.
  */
 
 /*

@@ -26,7 +26,7 @@ struct charsmap {
 	size_t units;
 	char *pool; /* ends with a NUL */
 	size_t pool_bytes;
-	/* An ASCII byte that ends a key, or goes on with an ASCII byte. */
+	/* The ASCII byte ends a key, or is followed by another ASCII byte in one. */
 	bool is_active[128];
 };
 
@@ -249,7 +249,7 @@ static size_t char_bytes(uint8_t lead)
 	return lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
 }
 
-/* Where a run of characters ends that stay as they are; the search goes no further. */
+/* The end of a run of unchanged characters, at most as far as the search needs. */
 static size_t plain_end(const struct spm_normalizer *s, struct str text, size_t at)
 {
 	if (s->map)
@@ -261,7 +261,7 @@ static size_t plain_end(const struct spm_normalizer *s, struct str text, size_t 
 	return at;
 }
 
-/* What stands in front of text: how many bytes it has, and what it becomes. */
+/* The next part of text: its length in bytes, and its replacement. */
 static size_t next_part(const struct spm_normalizer *s, struct str text, struct str *to)
 {
 	size_t n = 0;
@@ -296,7 +296,7 @@ static void add_escaped(struct buf *out, struct str part)
 	}
 }
 
-/* Blanks in front of a part go when *is_after_blank says so. */
+/* Appends a part without its leading blanks if *is_after_blank. */
 static void add_part(const struct spm_normalizer *s, struct str part, bool *is_after_blank,
 	struct buf *out)
 {

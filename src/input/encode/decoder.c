@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* decoder.c - texts of tokens, worked out once, and their joining. */
+/* decoder.c - texts of tokens, computed once, and joining them. */
 #include "input/encode/decoder.h"
 
 #include <assert.h>
@@ -19,7 +19,7 @@ void decoder_step_work_release(struct decoder_step_work *w)
 	*w = (struct decoder_step_work){ 0 };
 }
 
-/* The buffer that does not hold the text at hand, emptied. */
+/* The other of the two buffers than the current text's, emptied. */
 static struct buf *next_text(struct decoder_step_work *w)
 {
 	struct buf *out = &w->text[w->turn ^= 1];
@@ -59,7 +59,7 @@ static int replace(struct decoder_step_work *w, struct str old, struct str new, 
 	return take_text(w, out, text);
 }
 
-/* The place behind the character at at (or behind the end). */
+/* The offset after the character at `at` (or past the end). */
 static size_t next_character(struct str text, size_t at)
 {
 	size_t n = 1;
@@ -69,7 +69,7 @@ static size_t next_character(struct str text, size_t at)
 	return at + n;
 }
 
-/* An empty match does not count where the match before it ended. */
+/* An empty match directly after the previous match does not count. */
 static int replace_matches(const struct decoder_step *step, struct decoder_step_work *w,
 	struct str *text)
 {
@@ -257,7 +257,7 @@ static int show(struct decoder_maker *k, uint32_t id, size_t place, struct decod
 	return 0;
 }
 
-/* A text that is the same in the middle is kept once. */
+/* Stores a text once if it is the same as in the middle. */
 static void share(struct decoder_maker *k, const struct decoder_shown *middle,
 	struct decoder_shown *shown)
 {
@@ -371,7 +371,7 @@ struct decoder_writer {
 	char *run; /* where the run of byte tokens that ends at to began; NULL: none */
 };
 
-/* Bytes that are no UTF-8 become a U+FFFD each; there is room for it. */
+/* Bytes that are not UTF-8 become one U+FFFD each; there is room for it. */
 static void end_run(struct decoder_writer *w)
 {
 	struct str run = { w->run, (size_t)(w->to - w->run) };
@@ -425,7 +425,7 @@ static size_t measure(const struct model *m, const char *text, const uint32_t **
 		*n = 0;
 		return 0;
 	}
-	/* Both ends may have other texts than in the middle, of bytes with 3 for each. */
+	/* At both ends texts may differ from those in the middle; a byte may become 3. */
 	for (size_t place = 1; place < t->places; place++)
 		bytes += 3ull * t->shown[place * limit + (*ids)[first]].length +
 			3ull * t->shown[place * limit + (*ids)[last]].length;
@@ -456,7 +456,7 @@ static void put_all(const struct model *m, struct decoder_writer *w, const uint3
 		end_run(w);
 }
 
-/* The steps on the whole, which stands in out from from on. */
+/* Applies the steps to the whole text, which is in out from `from` on. */
 static int finish(const struct decoder *d, struct buf *out, size_t from)
 {
 	struct decoder_step_work work = { 0 };
@@ -487,8 +487,8 @@ static int finish(const struct decoder *d, struct buf *out, size_t from)
 }
 
 /*
- * Where every token has one text, neighbours do not matter and out could hold the longest text
- * for every id: nothing is measured first.
+ * If every token has a single text, neighbors do not matter, and if out could hold the longest text
+ * for every id, lengths are not measured first.
  */
 #define TOGETHER 256
 

@@ -28,8 +28,8 @@ enum decoder_step_kind {
 };
 struct decoder_step {
 	enum decoder_step_kind kind;
-	struct str text, content; /* owned by whoever loads (its arena); text is not empty but
-	                           * for DECODER_REGEX, and as a WordPiece prefix */
+	struct str text, content; /* owned by the loader (its arena); text is not empty except
+				   * for DECODER_REGEX, and as a WordPiece prefix */
 	struct regex *regex;
 	size_t start, stop;
 	bool is_cleaned;    /* WordPiece: blanks before punctuation and English endings go */
@@ -46,9 +46,8 @@ struct decoder_step_work {
 void decoder_step_work_release(struct decoder_step_work *w);
 
 /*
- * Does the steps on one token's text; place: DECODER_FIRST, DECODER_LAST.
- * *text becomes part of what it was, or a text in w. -1 when a regular
- * expression gave up or the text outgrew w's limits.
+ * Applies the steps to one token's text; place: DECODER_FIRST, DECODER_LAST. *text becomes part of
+ * what it was, or a text in w. -1 when a regular expression gave up or the text outgrew w's limits.
  */
 int decoder_steps_run(const struct decoder_step *step, size_t count, unsigned place,
 	struct decoder_step_work *w, struct str *text);
@@ -56,19 +55,17 @@ int decoder_steps_run(const struct decoder_step *step, size_t count, unsigned pl
 /* ---- Decoders ---- */
 
 /*
- * A decoder is a row of steps, each making of the tokens' texts other texts. What
- * a step makes of a token depends on its text and on whether the token is the
- * first or the last one, nothing else; so the texts are worked out once for every
- * id and place (decoder_index), and decoding copies them. Three steps look at
- * neighbours, and only one of them, once, can be done that way:
+ * A decoder is a list of steps, each of which changes the tokens' texts. A step's result depends
+ * only on the token's text and on whether the token is the first or the last one; so the texts are
+ * computed once for every id and place (decoder_index), and decoding copies them. Three steps look
+ * at neighbors; only one of them, once, can be handled in this way:
  *
- *   ByteLevel    tokens are bytes; what is no UTF-8 in their sum becomes U+FFFD
- *   ByteFallback a run of byte tokens that is no UTF-8 becomes a U+FFFD for each
- *   Fuse         nothing but the end of single tokens
+ *   ByteLevel    tokens are bytes; invalid UTF-8 in their concatenation becomes U+FFFD
+ *   ByteFallback a run of byte tokens that is not UTF-8 becomes one U+FFFD for each
+ *   Fuse         joins the tokens into one
  *
- * Steps behind it see one text, the whole, which is first and last at once.
- * Steps between ByteFallback and Fuse, and a second step that looks at neighbours,
- * are refused.
+ * Steps after it see one text, the whole, which is first and last at once. Steps between
+ * ByteFallback and Fuse, and a second step that looks at neighbors, are refused.
  */
 
 struct model;
@@ -93,11 +90,11 @@ struct decoder_shown {
 struct decoder_table {
 	struct decoder_shown *shown; /* [place * id_limit + id] for the places below places */
 	size_t count, places;        /* 1: the place does not matter; 2: only whether first; 4 */
-	char *text;                  /* VOCAB_SLACK bytes are readable behind every token's */
+	char *text;                  /* VOCAB_SLACK bytes are readable after every token's */
 	size_t text_bytes;           /* those included */
 	size_t longest;              /* bytes of the longest text */
 	bool is_shared;              /* the vocabulary's text in place of this one */
-	bool is_borrowed;            /* shown and text belong to somebody else */
+	bool is_borrowed;            /* shown and text belong to another owner */
 };
 struct decoder {
 	enum decoder_kind kind;
@@ -111,12 +108,12 @@ void decoder_release(struct decoder *d); /* accepts a zeroed one */
 int decoder_index(struct model *m, struct err *e);
 
 /*
- * Appends the text of the ids. is_exact: every token as if it stood in the middle,
- * its very bytes, without what looks at neighbours or the whole. -1 when out is
- * over its limit or a regular expression gave up.
+ * Appends the text of the ids. is_exact: every token as if it were in the middle, its exact bytes,
+ * without steps on neighbors or the whole. -1 when out is over its limit or a regular expression
+ * gave up.
  */
 int decoder_run(const struct model *m, const uint32_t *ids, size_t n, bool skip_special,
 	bool is_exact, struct buf *out);
 
-/* Makes the bytes of out behind from valid UTF-8, lossily; -1 when it is over its limit. */
+/* Makes the bytes of out after `from` valid UTF-8, lossily; -1 when it is over its limit. */
 int decoder_make_valid(struct buf *out, size_t from);

@@ -3,9 +3,9 @@
  * model.c - added tokens: a byte trie with sibling lists, a fast search for first bytes, and those
  * of a model.
  *
- * In a tokenizer.json ids are given out as the reference does: a token that the model knows keeps
- * the model's id; the others are counted on from the number of the model's entries. Files
- * agree with that.
+ * Ids in a tokenizer.json are assigned as in the reference: a token that the model knows keeps the
+ * model's id; the others get the ids from the number of the model's entries on. Files agree with
+ * that.
  */
 #include "input/encode/model.h"
 
@@ -136,7 +136,7 @@ bool added_next(const struct added_set *s, struct added_walk *w, struct str *bef
 		w->from += n ? n : 1;
 		if (n == 0 || (token->is_single_word && is_inside_word(text, start, end)))
 			continue;
-		/* Blanks that the token before has taken are not looked at again. */
+		/* Blanks that the previous token has taken are not examined again. */
 		if (start < w->done)
 			start = w->done;
 		else if (token->is_lstrip)
@@ -249,7 +249,7 @@ int model_add_list(struct model *m, struct json_slice v, struct err *e)
 	return rc;
 }
 
-/* What is looked for in normalized text. sentencepiece leaves its symbols as they are. */
+/* The text to look for in normalized text. sentencepiece leaves its symbols unchanged. */
 static struct str normalized_content(const struct model *m, struct normalize_work *work,
 	const struct added_token *token)
 {
@@ -260,7 +260,7 @@ static struct str normalized_content(const struct model *m, struct normalize_wor
 	return normalize(n, work, token->content);
 }
 
-/* Normalizers make the texts that are looked for, so what they make has limits, too. */
+/* Contents to look for are normalized, so limits apply to them, too. */
 static int put_added(struct model *m, struct normalize_work *work, uint32_t index, size_t *bytes,
 	struct err *e)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * model.h - everything one tokenizer's files say, ready to run.
+ * model.h - everything in one tokenizer's files, ready to run.
  *
- * Filled by a reader (token/reader.h), the stages around the model and the files
- * next to it (token/load.h); read-only afterwards.
+ * Filled by a reader (token/reader.h), the stages around the model and the files next to it
+ * (token/load.h); read-only afterwards.
  */
 #pragma once
 #include <stdbool.h>
@@ -23,12 +23,13 @@
 /* ---- added tokens ---- */
 
 /*
- * They are found in the text before anything else. Two sets: those matched in the text as given,
- * and those ("normalized") matched in each piece between them after normalizing. Within a set the
- * leftmost match wins, then the longest; single_word, lstrip and rstrip are applied to it.
+ * Added tokens are found in the text before anything else. Two sets: those matched in the text as
+ * given, and those ("normalized") matched in each piece between them after normalizing. Within a
+ * set the leftmost match counts, of several the longest; single_word, lstrip and rstrip are applied
+ * to it.
  */
 struct added_token {
-	struct str content; /* owned by whoever loads (its arena) */
+	struct str content; /* owned by the loader (its arena) */
 	uint32_t id;
 	bool is_single_word, is_lstrip, is_rstrip, is_normalized, is_special;
 	bool is_silent; /* has its id and content, but no text becomes it */
@@ -46,7 +47,7 @@ struct added_set {
 	uint32_t root[256]; /* node for a first byte, 0 for none */
 	int only_first;     /* the one first byte of all tokens, or -1 */
 	const struct added_token *token;
-	bool is_borrowed;   /* node belongs to somebody else */
+	bool is_borrowed;   /* node belongs to another owner */
 };
 
 /* token: the array the ids given to added_put index; it must not move afterwards. */
@@ -110,10 +111,9 @@ struct model {
 void model_release(struct model *m);
 
 /*
- * Added tokens, after the vocabulary. model_add_list reads the "added_tokens" of a
- * tokenizer.json, whose ids follow from the order; model_add takes the id as it
- * stands (token.content is copied). An old token of the same content is replaced.
- * model_index_added, once, after the last.
+ * Added tokens, after the vocabulary. model_add_list reads the "added_tokens" of a tokenizer.json,
+ * whose ids follow from the order; model_add uses the given id (token.content is copied). An old
+ * token of the same content is replaced. model_index_added, once, after the last.
  */
 int model_add_list(struct model *m, struct json_slice list, struct err *e);
 int model_add(struct model *m, struct added_token token, struct err *e);

@@ -2,10 +2,9 @@
 /*
  * normalize.c - the steps of a normalizer; the one file that calls utf8proc.
  *
- * Nearly all text is in its form already. A stretch that is not begins with the
- * last starter in front of it and ends before a character that begins anew, a
- * starter the form never changes; only stretches go through the library.
- * Characters younger than the reference's tables never do (encode/chars.h).
+ * Nearly all text is in its normal form already. A stretch that is not begins with the last starter
+ * before it and ends before a starter that the form never changes; only stretches go through the
+ * library, without characters that are newer than the reference's tables (encode/chars.h).
  */
 #include "input/encode/normalize.h"
 
@@ -19,12 +18,14 @@
 #include "input/encode/chars.h"
 
 /*
- * Each step gives back its text, or a part of it, when it has nothing else to change;
- * else it resets out, writes there and gives that. Past out's limit, out->is_over
- * is set and the result is worthless.
+ * Each step returns its text, or a part of it, when it has nothing else to change; else it resets
+ * out, writes there and returns that. Past out's limit, out->is_over is set and the result is
+ * worthless.
  */
 
-/* What is called of utf8proc (version 2), which is loaded with the first text that needs it. */
+/*
+ * The functions in use of utf8proc (version 2), which is loaded with the first text that needs it.
+ */
 enum { STABLE = 1 << 1, COMPAT = 1 << 2, COMPOSE = 1 << 3, DECOMPOSE = 1 << 4 };
 ssize_t utf8proc_decompose_char(int32_t cp, int32_t *to, ssize_t n, int options, int *boundary);
 ssize_t utf8proc_normalize_utf32(int32_t *code, ssize_t n, int options);
@@ -33,7 +34,7 @@ LIBRARY(lib, UTF8PROC_CALLS, "libutf8proc.so.2", "libutf8proc2");
 
 #define HIGH_BITS 0x8080808080808080u
 
-/* Past the ASCII at at. */
+/* The offset of the next non-ASCII byte. */
 static inline size_t skip_ascii(struct str text, size_t at)
 {
 	uint64_t word;
@@ -102,7 +103,7 @@ static bool next_stretch(unsigned changes, struct str text, size_t from, size_t 
 			break;
 		rank = norm & UNICODE_RANK;
 		if (norm & UNICODE_ALIEN)
-			last = at + n; /* nothing behind it has to do with it */
+			last = at + n; /* nothing after it affects it */
 		else if (rank == 0)
 			last = at;
 	}
@@ -347,7 +348,7 @@ static inline bool change(enum normalize_kind kind, uint32_t cp, char to[CHANGED
 	return is_dropped || is_space;
 }
 
-/* Past ASCII that is no control character. */
+/* Skips ASCII without control characters. */
 static size_t skip_printed(struct str text, size_t at)
 {
 	uint64_t word;
@@ -457,9 +458,9 @@ static struct str normalize_chars(enum normalize_kind kind, struct str text, str
 /* ---- A character map over grapheme clusters ---- */
 
 /*
- * As the reference has it: a cluster of less than six bytes that begins with any
- * key becomes, as a whole, what the shortest such key stands for. Otherwise each
- * of its characters is looked up alone. Clusters are those of UAX #29.
+ * Like the reference: a cluster of less than six bytes that begins with any key is replaced as a
+ * whole by the shortest such key's replacement. Otherwise each of its characters is looked up
+ * alone. Clusters are those of UAX #29.
  */
 
 #define CLUSTER_BYTES_MAX 5 /* of a cluster that is looked up as a whole */
@@ -575,7 +576,7 @@ struct normal_output {
 	size_t done; /* what of text is settled */
 };
 
-/* False when the map has nothing for these bytes; they are not settled then. */
+/* False when the map has no entry for these bytes, which are then still to be handled. */
 static bool replace_cluster(struct normal_output *o, const struct charsmap *map, size_t at,
 			    size_t n)
 {
@@ -641,10 +642,10 @@ static struct str strip(const struct normalize_step *s, struct str text)
 	return text;
 }
 
-/* A replacement of this size is copied, needed or not, for every byte that stays. */
+/* A replacement of up to this size is copied for every byte, needed or not. */
 #define SHORT 4
 
-/* One byte by a few: no branch depends on the text. */
+/* Replaces one byte by a few, without a branch that depends on the text. */
 static struct str replace_byte(char byte, struct str content, struct str text, size_t first,
 	struct buf *out)
 {
@@ -697,8 +698,8 @@ static struct str replace(const struct normalize_step *s, struct str text, struc
 }
 
 /*
- * An empty match right behind a match does not count; the search goes on one
- * character later. Matching runs on the text with stand-ins.
+ * An empty match directly after a match does not count; the search continues one character later.
+ * Matching runs on the text with substitutes.
  */
 static struct str replace_regex(const struct normalize_step *s, struct normalize_work *w,
 	struct str text, struct buf *out)

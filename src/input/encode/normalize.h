@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * normalize.h - what is done to text before it is cut into words.
+ * normalize.h - changes to a text before it is cut into words.
  */
 #pragma once
 #include <stdbool.h>
@@ -37,15 +37,15 @@ struct charsmap *charsmap_new(struct str bytes, struct err *e);
 void charsmap_free(struct charsmap *c); /* accepts NULL */
 
 /*
- * The longest, or the shortest, key at the front of text: its length in bytes
- * and in *to (borrowed from c, may be empty) what replaces it. 0: there is none.
+ * The longest, or the shortest, key at the front of text: its length in bytes and its replacement
+ * in *to (borrowed from c, may be empty). 0: there is none.
  */
 size_t charsmap_longest(const struct charsmap *c, struct str text, struct str *to);
 size_t charsmap_shortest(const struct charsmap *c, struct str text, struct str *to);
 
 /*
- * Past a run of ASCII at at, each of which begins no key that the text goes on with.
- * Stops in front of an ASCII byte followed by a byte from 0x80 on.
+ * Skips a run of ASCII from `at` on in which no character begins a key of the text. Stops before an
+ * ASCII byte followed by a byte from 0x80 on.
  */
 size_t charsmap_skip(const struct charsmap *c, struct str text, size_t at);
 
@@ -54,14 +54,14 @@ size_t charsmap_skip(const struct charsmap *c, struct str text, size_t at);
 /*
  * How sentencepiece prepares a text for its .model files.
  *
- * From left to right, the longest of the model's own symbols at a place stays as
- * it is, else the longest key of the character map is replaced, else a character
- * is copied; then blanks become U+2581. With is_trimmed, blanks at both ends go and
- * runs of them become one; with has_prefix, a text that is not blank gets one in front.
+ * From left to right, the longest of the model's own symbols at a place is copied, else the longest
+ * key of the character map is replaced, else a character is copied; then blanks become U+2581. With
+ * is_trimmed, blanks at both ends are removed and runs of them become one; with has_prefix, a text
+ * that is not blank gets one in front.
  *
- * As a stage it is written {"type": "SentencePiece", "precompiled_charsmap": base64
- * or null, "add_dummy_prefix": bool, "remove_extra_whitespaces": bool, "symbols":
- * ["text", ...]}; no tokenizer.json has it, only our reader of .model files makes it.
+ * As a stage it is written {"type": "SentencePiece", "precompiled_charsmap": base64 or null,
+ * "add_dummy_prefix": bool, "remove_extra_whitespaces": bool, "symbols": ["text", ...]}; no
+ * tokenizer.json has it, only our reader of .model files makes it.
  */
 
 struct json_value;
@@ -77,10 +77,10 @@ struct str spm_normalize(const struct spm_normalizer *s, struct str text, struct
 /* ---- Normalizers ---- */
 
 /*
- * What is done to text before it is cut into words.
+ * Changes to a text before it is cut into words.
  *
- * A list of steps, each over the whole text. A step leaves text without anything
- * to change where it is; else it writes into one of two buffers in turn.
+ * A list of steps, each over the whole text. A step returns an unchanged text itself; else it
+ * writes into one of two buffers in turn.
  */
 
 enum normalize_kind {
@@ -105,8 +105,9 @@ enum normalize_kind {
 };
 
 /*
- * What the stages of a tokenizer may make of a text of so many bytes: TOKEN_GROWTH_MAX times as
- * much, but TOKEN_GROWN_BYTES_MAX or four times as much at most, and TOKEN_GROWTH_FREE_BYTES.
+ * The size limit of what a tokenizer's stages may make of a text of this many bytes:
+ * TOKEN_GROWTH_MAX times as much, but at most TOKEN_GROWN_BYTES_MAX or four times as much, plus
+ * TOKEN_GROWTH_FREE_BYTES.
  */
 size_t normalize_growth(size_t text_bytes);
 
@@ -153,14 +154,14 @@ struct normalize_work {
 void normalize_work_release(struct normalize_work *w);
 
 /*
- * What follows are pieces of one text of so many bytes: its limits hold for all together. A call
- * of normalize() that has none before it takes its text for the whole.
+ * The following texts are pieces of one of this many bytes: its limits hold for all together.
+ * Without this call, normalize() takes its text for the whole.
  */
 void normalize_begin(struct normalize_work *w, size_t text_bytes);
 
 /*
- * Valid UTF-8 in and out. Returns text itself, or a part of it, when nothing else
- * changes, else a text in w. With w->failure, an empty text.
+ * Valid UTF-8 in and out. Returns text itself, or a part of it, when nothing else changes, else a
+ * text in w. After a failure (w->failure) an empty text.
  */
 struct str normalize(const struct normalizer *n, struct normalize_work *w, struct str text);
 
@@ -168,7 +169,7 @@ struct str normalize(const struct normalizer *n, struct normalize_work *w, struc
 int normalize_explain(const struct normalizer *n, const struct normalize_work *w, struct err *e);
 
 /*
- * The step that is a character map, alone. Returns text, or a part of it, when nothing changes;
- * else out, reset before. Past out's limit, out->is_over is set and the result is worthless.
+ * A single step with a character map. Returns text, or a part of it, when nothing changes; else
+ * out, which is reset first. Past out's limit, out->is_over is set and the result is worthless.
  */
 struct str normalize_map(const struct charsmap *map, struct str text, struct buf *out);

@@ -2,8 +2,8 @@
 /*
  * pretok.c - the stages.
  *
- * A stage is a way to find the next match, and what becomes of matches and of what lies
- * between is the same for all; or it writes a text of its own; or it is a scanner.
+ * A stage is a way to find the next match, while the handling of matches and of the text between
+ * them is the same for all; or it writes a text of its own; or it is a scanner.
  */
 #include "input/encode/pretok.h"
 
@@ -14,7 +14,10 @@
 
 #define BUFFER_BYTES_MIN (64u << 10) /* so that short pieces share a batch */
 
-/* The spelled text that later stages cut, up to the last word found, and its bytes. */
+/*
+ * The text with bytes spelled as characters, which later stages cut, up to the last word found, and
+ * its bytes.
+ */
 struct spelled {
 	const char *at, *byte;
 };
@@ -77,7 +80,7 @@ static void hand_over(struct pretok_walk *w)
 	w->count = 0;
 }
 
-/* The bytes that a spelled word stands for; words come in order. */
+/* The bytes of a spelled word; words come in order. */
 static struct str unspell(struct spelled *s, struct str word)
 {
 	struct str bytes = { NULL, 0 };
@@ -114,7 +117,7 @@ static int flush(struct pretok_cut *c)
 	return was_open ? pass_on(c, c->start, c->end) : 0;
 }
 
-/* One span of the piece, a match of the stage's pattern or the text between two. */
+/* Handles one span of the piece: a match of the stage's pattern or the text between two. */
 static int add_span(struct pretok_cut *c, size_t start, size_t end, bool is_match)
 {
 	const struct pretok_stage *s = c->walk->p->stage + c->stage;
@@ -247,8 +250,8 @@ static int find(const struct pretok_walk *w, const struct pretok_stage *s, struc
 }
 
 /*
- * As the reference walks matches: an empty one counts, unless it touches the end
- * of the match before; then the search goes on one character later.
+ * Goes through matches like the reference: an empty one counts, unless it touches the end of the
+ * match before; then the search continues one character later.
  */
 static int split(struct pretok_walk *w, size_t stage, struct pretok_piece piece)
 {
@@ -313,8 +316,8 @@ static int scan(struct pretok_walk *w, size_t stage, struct pretok_piece piece)
 /* ---- stages that write ---- */
 
 /*
- * The stage's buffer with room for n bytes. Words handed out may stand in it, so it
- * is emptied only after those are taken.
+ * The stage's buffer with room for n bytes. Words handed out may be in it, so it is emptied only
+ * after those are taken.
  */
 static struct buf *room(struct pretok_walk *w, size_t stage, size_t n)
 {

@@ -16,10 +16,9 @@
 /*
  * Well-known regular expressions as hand-written scanners.
  *
- * A scanner gives, for any valid UTF-8, the very words that its expressions cut when
- * they stand in Split stages that keep every match and what lies between; several
- * times as fast as the regex library. It is chosen by the expressions' text, so any
- * other expression, however alike, goes to the library.
+ * For any valid UTF-8 a scanner gives exactly the words that its expressions cut in Split stages
+ * that keep every match and the text between; several times as fast as the regex library. It is
+ * chosen by the expressions' text, so any other expression, however similar, goes to the library.
  */
 
 #define SCAN_PATTERNS_MAX 3 /* stages that one scanner replaces */
@@ -29,7 +28,7 @@ struct scanner {
 	const char *name;
 	const char *pattern[SCAN_PATTERNS_MAX]; /* stage after stage; the rest NULL */
 	size_t (*cut)(struct scan *s, struct str *word, size_t room);
-	/* What tells expressions of one shape apart; sets of classes (encode/chars.h). */
+	/* What distinguishes expressions of one shape; sets of classes (encode/chars.h). */
 	uint32_t letters, punctuation, upper, lower, whole;
 	unsigned digits_max;
 	bool has_contractions, has_slash_tail;
@@ -40,12 +39,12 @@ extern const struct scanner scan_scanners[];
 extern const size_t scan_count;
 
 /*
- * The scanner for the first of these stages, or NULL. *used says for how many of them it
- * stands. A line end in an expression may be written as itself or escaped.
+ * The scanner for the first of these stages, or NULL; *used: how many of them it replaces. A line
+ * end in an expression may be written as itself or escaped.
  */
 const struct scanner *scan_find(const struct str *pattern, size_t count, size_t *used);
 
-/* A text on its way through a scanner. */
+/* A text that a scanner is cutting. */
 struct scan {
 	const struct scanner *scanner;
 	const uint8_t *at, *end;
@@ -68,13 +67,12 @@ static inline size_t scan_next(struct scan *s, struct str *word, size_t room)
 /* ---- Stages ---- */
 
 /*
- * A stage cuts every piece the stage before it made, or writes it anew. Nothing is
- * collected: a piece runs through all later stages as soon as it is cut, and the last
- * stage hands words to the model.
+ * A stage cuts every piece of the previous stage, or rewrites it. Nothing is collected: a piece
+ * runs through all later stages as soon as it is cut, and the last stage hands words to the model.
  *
- * Byte-level models take words as plain bytes, so the stage that spells bytes as
- * characters is only there when another follows, which then sees what it would see in
- * the reference; its words are the bytes again.
+ * Byte-level models take words as plain bytes, so the stage that spells bytes as characters is only
+ * present when another follows, which then sees the same characters as in the reference; its words
+ * are turned back into bytes.
  */
 
 enum pretok_kind {
@@ -101,7 +99,7 @@ struct pretok_stage {
 	bool is_inverted; /* matches and what lies between change roles */
 	const struct scanner *scanner;
 	struct regex *regex;
-	struct str text; /* owned by whoever loads (its arena); not empty */
+	struct str text; /* owned by the loader (its arena); not empty */
 	bool (*chars)(uint32_t cp);
 	uint64_t ascii[2]; /* chars below 128, a bit each */
 	size_t length; /* > 0 */
@@ -118,24 +116,23 @@ struct pretok_work {
 	size_t text_bytes; /* of the whole text */
 	bool has_begun, has_grown; /* has_grown: why the last run failed */
 	struct regex_work *regex;
-	struct buf text[TOKEN_STAGES_MAX]; /* what a stage wrote, or characters' stand-ins */
+	struct buf text[TOKEN_STAGES_MAX]; /* what a stage wrote, or characters' substitutes */
 };
 void pretok_work_init(struct pretok_work *w, size_t bytes_max);
 void pretok_work_release(struct pretok_work *w);
 
 /*
- * What follows are pieces of one text of so many bytes: its limits hold for all together. A run
- * that has none before it takes its text for the whole.
+ * The following texts are pieces of one of this many bytes: its limits hold for all together. A run
+ * without this call takes its text for the whole.
  */
 void pretok_begin(struct pretok_work *w, size_t text_bytes);
 /* Says why a run failed; returns -1. */
 int pretok_explain(const struct pretok_work *w, struct err *e);
 
 /*
- * Gives the words of valid UTF-8 to take, in order, up to PRETOK_BATCH at a time; they are
- * readable until take returns. is_start: the text begins where the whole input does, as
- * some stages treat its first word apart. -1 when a regular expression gave up or a text
- * outgrew its buffer.
+ * Passes the words of valid UTF-8 to take, in order, up to PRETOK_BATCH at a time; they are
+ * readable until take returns. is_start: the text is at the start of the input, whose first word
+ * some stages treat differently. -1 when a regular expression gave up or a text outgrew its buffer.
  */
 #define PRETOK_BATCH 256
 int pretok_run(const struct pretok *p, struct pretok_work *w, struct str text, bool is_start,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * regex.c - patterns rewritten and matched; the one file of token/ that includes PCRE2.
+ * regex.c - regular expressions rewritten and matched; the one file of token/ that includes PCRE2.
  *
- * A pattern is rewritten in one pass. The output is the input except where a
- * construct is rewritten; the place where the last atom began is remembered, so
- * that a doubled quantifier can be wrapped.
+ * A pattern is rewritten in one pass. The output is the input except where a construct is
+ * rewritten; the place where the last atom began is remembered, so that a doubled quantifier can be
+ * wrapped.
  *
- * The JIT's machine stack is small and its limit is reached by very long runs of
- * one class; then the same match is made by the interpreter, on the heap.
+ * The JIT's machine stack is small and very long runs of one class reach its limit; then the match
+ * is repeated by the interpreter, on the heap.
  */
 #include "input/encode/regex.h"
 
@@ -58,7 +58,7 @@ static void copy(struct regex_pattern *p, size_t n)
 	p->at += n;
 }
 
-/* \p{...} or \P{...}; at stands on the backslash. */
+/* \p{...} or \P{...}, with `at` on the backslash. */
 static int rewrite_property(struct regex_pattern *p)
 {
 	struct str rest = { p->in.p + p->at + 2, p->in.n - p->at - 2 };
@@ -119,7 +119,7 @@ static int rewrite_escape(struct regex_pattern *p, bool in_class)
 		p->at += 2;
 		return 0;
 	}
-	/* These mean one fixed thing everywhere; any other letter or digit may not. */
+	/* These have one fixed meaning everywhere; any other letter or digit may not. */
 	if (isalnum(letter) && !strchr(in_class ? "nrtfvaex" : "nrtfvaexAzZ", letter))
 		return refuse(p, "an unknown escape");
 	if (letter == 'v') { /* one character to Oniguruma, a whole class to PCRE2 */
@@ -133,7 +133,7 @@ static int rewrite_escape(struct regex_pattern *p, bool in_class)
 
 static int rewrite_class(struct regex_pattern *p, size_t depth);
 
-/* [A&&[^B]] becomes (?:(?!B)[A]); at stands behind the &&, the class began at start in out. */
+/* [A&&[^B]] becomes (?:(?!B)[A]); `at` is after the &&, the class began at start in out. */
 static int rewrite_intersection(struct regex_pattern *p, size_t start, bool is_negated,
 				size_t depth)
 {
@@ -178,7 +178,7 @@ static int rewrite_nested_class(struct regex_pattern *p, size_t depth)
 	return rewrite_class(p, depth + 1); /* a union: its members, without brackets */
 }
 
-/* at stands on '['. Nested classes (depth > 0) write their members only. */
+/* `at` is on '['. Nested classes (depth > 0) write their members only. */
 static int rewrite_class(struct regex_pattern *p, size_t depth)
 {
 	size_t start = p->out->len;
@@ -228,7 +228,7 @@ static size_t interval_length(struct str s, bool *is_exact)
 	return i < s.n && digits ? i + 1 : 0;
 }
 
-/* A quantifier behind the atom that began at atom in out. */
+/* A quantifier of the atom that begins at `atom` in out. */
 static int rewrite_interval(struct regex_pattern *p, size_t atom)
 {
 	struct str rest = { p->in.p + p->at, p->in.n - p->at };
@@ -260,7 +260,7 @@ static int rewrite_interval(struct regex_pattern *p, size_t atom)
 	return 0;
 }
 
-/* at stands on '('. Groups that both libraries read alike are copied. */
+/* `at` is on '('. Groups with the same meaning in both libraries are copied. */
 static int open_group(struct regex_pattern *p)
 {
 	static const char *const plain[] = { "(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?i:",
@@ -310,7 +310,7 @@ static int rewrite_one(struct regex_pattern *p, size_t *atom)
 		return rewrite_escape(p, false);
 	default:
 		*atom = p->out->len;
-		do /* a whole character, so that a quantifier behind it finds its start */
+		do /* a whole character, so that a following quantifier finds its start */
 			copy(p, 1);
 		while ((peek(p, 0) & ~0x3f) == 0x80);
 		return 0;
@@ -338,7 +338,7 @@ int pattern_rewrite(struct str pattern, struct buf *out, struct err *e)
 
 #define ATTEMPTS 8       /* between two looks at the clock; PCRE2's own limit ends each one */
 
-/* In front of every pattern: on_attempt() is called for each place where a match is tried. */
+/* Prepended to every pattern: on_attempt() is called for each place where a match is tried. */
 #define CALLOUT "(?C1)(?:"
 
 struct regex {

@@ -2,10 +2,10 @@
 /*
  * scan.c - four shapes of expressions, each a function from a word's start to its end.
  *
- * What the expressions leave to backtracking is decided here by looking at the next
- * class: their alternatives begin with disjoint classes, or with an optional prefix in
- * front of one. The comments quote the alternative that a line stands for. Runs of
- * ASCII are skipped 16 bytes at a time, without a branch for where they end.
+ * Where the expressions backtrack, these functions look at the next class instead: alternatives
+ * begin with disjoint classes, or with an optional prefix before one. Comments quote the
+ * alternative that a line implements. Runs of ASCII are skipped 16 bytes at a time, without a
+ * branch for where they end.
  */
 #include "input/encode/pretok.h"
 
@@ -64,7 +64,7 @@ ALWAYS_INLINE const uint8_t *skip(const struct scan_view *v, const uint8_t *p, u
 	return p;
 }
 
-/* Behind the bytes that are first..last once the bits of fold are set; first > 0. */
+/* Skips bytes that are first..last once the bits of fold are set; first > 0. */
 ALWAYS_INLINE const uint8_t *skip_ascii(const struct scan_view *v, const uint8_t *p, int fold,
 	int first, int last)
 {
@@ -103,7 +103,7 @@ ALWAYS_INLINE const uint8_t *skip_digits(const struct scan_view *v, const uint8_
 	return p;
 }
 
-/* The length of s, t, re, ve, m, ll or d, as behind an apostrophe; 0 when it is none. */
+/* The length of s, t, re, ve, m, ll or d after an apostrophe; 0 when it is none of them. */
 ALWAYS_INLINE size_t contraction(const struct scan_view *v, const uint8_t *p, int fold)
 {
 	size_t n = (size_t)(v->end - p);
@@ -229,9 +229,9 @@ static size_t cut_llama3(struct scan *s, struct str *word, size_t room)
 /* ---- o200k, tekken, Kimi: words by case ---- */
 
 /*
- * upper*lower+ or, failing that, upper+lower*: NULL when neither matches. With no lower-case
- * letter behind the upper ones, lower+ is what upper* gives back: up to the last
- * character that is in both sets.
+ * upper*lower+ or, failing that, upper+lower*: NULL when neither matches. Without a lower-case
+ * letter after the upper ones, lower+ gets what upper* gives back: up to the last character that is
+ * in both sets.
  */
 ALWAYS_INLINE const uint8_t *cased_end(const struct scan_view *v, const uint8_t *p, bool *is_upper)
 {
@@ -351,7 +351,7 @@ ALWAYS_INLINE const uint8_t *skip_no_digits(const struct scan_view *v, const uin
 	return p;
 }
 
-/* Behind what the first two stages leave in one piece. */
+/* Skips what the first two stages leave in one piece. */
 static const uint8_t *deepseek_piece(const struct scan_view *v, const uint8_t *p)
 {
 	unsigned n, class = class_at(v, p, &n);
@@ -392,7 +392,10 @@ ALWAYS_INLINE const uint8_t *deepseek_end(const struct scan_view *v, const uint8
 		return skip_letters(v, q + next_n, letters);
 	if (is_in(class, SPACES))
 		return space_end(v, p, true);
-	/* Nothing matches here: such characters stay together, but the last may be a prefix. */
+	/*
+	 * Nothing matches here: such characters stay together, except that the last may be a
+	 * prefix.
+	 */
 	while (is_in(next, CLASS_SET(CLASS_OTHER) | NUMBERS)) {
 		const uint8_t *after = q + next_n;
 		unsigned after_n, after_class = class_at(v, after, &after_n);

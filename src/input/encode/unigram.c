@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unigram.c - from left to right, the best way to every position, then back along it.
+ * unigram.c - Viterbi: from left to right the best way to every position, then back along it.
  *
- * Scores are needed only as far ahead as the longest token reaches, so they go
- * round in a small ring; of every position only the token that ends there is kept.
+ * Scores are needed only as far ahead as the longest token reaches, so they are in a small ring; of
+ * every position only the token that ends there is kept.
  */
 #include "input/encode/unigram.h"
 
@@ -23,7 +23,8 @@ struct unigram_work {
 	double *ring;      /* best score by position; -INFINITY: not reached */
 	size_t size;       /* a power of two, above the longest token */
 	struct ids label;  /* of every character */
-	struct ids token;  /* the unit where it ends, by the position behind it; 0: unknown */
+	struct ids token;  /* best token ending at each position, by the position after it; 0:
+			    * none */
 };
 
 void unigram_release(struct unigram *u)
@@ -62,7 +63,7 @@ static void make_ring(struct unigram_work *w, size_t longest)
 		w->ring[i] = -INFINITY;
 }
 
-/* Fills w->label; how many characters the word has. */
+/* Fills w->label; returns the number of characters. */
 static size_t label_chars(const struct unigram *u, struct unigram_work *w, struct str word)
 {
 	uint32_t *label = ids_reserve(&w->label, word.n);
@@ -78,7 +79,7 @@ static size_t label_chars(const struct unigram *u, struct unigram_work *w, struc
 	return count;
 }
 
-/* Fills w->token: how the best way to each position gets there. Positions are characters. */
+/* Fills w->token: the last token of the best way to each position. Positions are characters. */
 static void go_forward(const struct unigram *u, struct unigram_work *w, size_t count)
 {
 	const struct unigram_unit *unit = u->unit;
@@ -205,10 +206,10 @@ void unigram_word(const struct unigram *u, struct unigram_work *w, struct str wo
 /*
  * The tokens of a Unigram model as a double array of characters.
  *
- * Made from a trie of bytes, whose nodes come parents first; only the nodes at the
- * ends of characters matter. The children of a node go where free units fit: among
- * the first few of them, or from where the last such search ended, or behind all.
- * So no node tries many, and the cost stays linear.
+ * Made from a trie of bytes, whose nodes come parents first; only the nodes at the ends of
+ * characters matter. The children of a node go where free units fit: among the first few of them,
+ * or from where the last such search ended, or at the end. So no node tries many, and the cost
+ * stays linear.
  */
 
 #define CODE_POINTS 0x110000u
@@ -240,7 +241,7 @@ struct unigram_builder {
 	uint32_t *next, *before;
 	uint32_t rover; /* one of the free units, where a longer search goes on; 0: at the end */
 	bool *is_base;
-	size_t cap, base_end; /* base_end: behind the largest base */
+	size_t cap, base_end; /* base_end: after the largest base */
 	size_t units_max;
 };
 
@@ -264,7 +265,7 @@ static void add_step(struct steps *s, uint32_t node, uint32_t code)
 	s->step[s->count++] = (struct unigram_step){ node, code };
 }
 
-/* The way on from inside a character: cp so far, and how many bytes are still to come. */
+/* Continues inside a character: cp so far, and how many bytes are missing. */
 static void add_inner(struct unigram_builder *b, uint32_t node, uint32_t cp, unsigned left)
 {
 	const struct trie *t = b->trie;
@@ -400,7 +401,10 @@ static bool fits(const struct unigram_builder *b, size_t base, const struct step
 	return true;
 }
 
-/* Whether the first of the children can go to this free unit, and the others where they must. */
+/*
+ * Whether the first child can go to this free unit, and the others to the units that follow from
+ * it.
+ */
 static bool fits_at(const struct unigram_builder *b, uint32_t unit, const struct steps *s)
 {
 	uint32_t base = unit - s->step[0].code;
@@ -408,7 +412,7 @@ static bool fits_at(const struct unigram_builder *b, uint32_t unit, const struct
 	return !b->is_base[base] && fits(b, base, s);
 }
 
-/* s: by code. */
+/* s: sorted by code. */
 static size_t choose_base(struct unigram_builder *b, const struct steps *s)
 {
 	uint32_t first = s->step[0].code, unit = b->next[0];
@@ -525,7 +529,7 @@ static void find_bytes(struct unigram *u, bool has_byte_fallback)
 	}
 }
 
-/* The tokens that text may become, from the end: of equal ones the last is found. */
+/* Lists the tokens that text may become, from the end, so that of equal ones the last is found. */
 static size_t list_tokens(struct unigram *u, const double *score, struct trie_key *key,
 	size_t *longest)
 {

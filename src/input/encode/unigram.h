@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unigram.h - the most probable cutting of one word (Viterbi).
+ * unigram.h - the most probable segmentation of one word (Viterbi).
  *
- * Every token has a score (a log probability); of all ways to cut the word into
- * tokens the one with the highest sum is used, the first found of equals. A
- * character that is no token costs the lowest score less UNIGRAM_UNK_PENALTY.
- * Neighbouring unknown characters are one: their bytes' tokens where the model has
- * them all, else one unknown token.
+ * Every token has a score (a log probability); of all ways to cut the word into tokens the one with
+ * the highest sum is used, the first found of equals. An unknown character costs the lowest score
+ * less UNIGRAM_UNK_PENALTY. Neighboring unknown characters are one: their bytes' tokens where the
+ * model has them all, else one unknown token.
  *
- * There are two references and they differ in small things. The library behind
- * tokenizer.json adds in double precision and takes an unknown run that is a token
- * as a whole for that token; the one behind .model files (is_sentencepiece) keeps
- * sums in single precision and does not.
+ * There are two references, with small differences. The library for tokenizer.json adds in double
+ * precision and takes an unknown run that is a token as a whole for that token; the one for .model
+ * files (is_sentencepiece) keeps sums in single precision and does not.
  *
  * struct unigram is read-only once built; struct unigram_work is one thread's.
  */
@@ -28,11 +26,11 @@
 #define UNIGRAM_SCORE_MAX 1e29 /* of any sign: sums over the longest text stay finite floats */
 
 /*
- * The tokens by their leading characters, as a double array. A character is a number, its
- * code: the more often it stands in the tokens, the smaller, so that what is often needed lies
- * close together; 0 is any that stands in none. The way from a unit by a code leads to unit
- * base + code if that one has the code. No two units have the same base. The root is unit 0
- * with base 0: the units of first characters are their codes.
+ * The tokens by their leading characters, as a double array. Each character has a number, its code:
+ * smaller for characters that are frequent in the tokens, so that often used units are close
+ * together; 0 for any that occurs in none. From a unit a code leads to unit base + code if that
+ * unit has the code. No two units have the same base. The root is unit 0 with base 0: the units of
+ * first characters are their codes.
  */
 struct unigram_unit {
 	double score; /* NAN: no token ends here */
@@ -70,13 +68,13 @@ struct unigram {
 	uint32_t unk;
 	uint32_t byte_id[256]; /* ids of <0x00>..<0xFF>; VOCAB_NONE: no fallback to this byte */
 	bool is_sentencepiece;
-	bool is_borrowed;      /* the arrays belong to somebody else */
+	bool is_borrowed;      /* the arrays belong to another owner */
 };
 
 /*
- * After vocab_index. score, by id: NAN for tokens that text never becomes.
- * ERR_LIMIT for a token of more than TOKEN_ENTRY_BYTES_MAX bytes, and for tokens so unlike
- * any language's that their double array would be mostly holes.
+ * After vocab_index. score, by id: NAN for tokens that text never becomes. ERR_LIMIT for a token of
+ * more than TOKEN_ENTRY_BYTES_MAX bytes, and for unusual sets of tokens whose double array would be
+ * mostly holes.
  */
 int unigram_index(struct unigram *u, const double *score, bool has_byte_fallback, struct err *e);
 void unigram_release(struct unigram *u); /* accepts a zeroed one */

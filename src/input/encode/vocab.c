@@ -51,7 +51,7 @@ static void grow_to(struct vocab *v, size_t id_limit)
 		v->id_limit = id_limit;
 }
 
-/* Bytes of a spelling, or the spelling itself where it is none: what the token decodes to. */
+/* The bytes of a spelling, or the spelling itself if it is not one: what the token decodes to. */
 static bool add_bytes(struct vocab *v, struct str spelled, struct vocab_entry *entry)
 {
 	bool is_bytes;
@@ -204,9 +204,8 @@ uint32_t vocab_find_spelled(const struct vocab *v, struct str spelled)
 /* ---- Tokens by their leading bytes ---- */
 
 /*
- * Building a trie: sort the keys, then cut each node's run of keys by
- * the next byte. A run is known by its first and last key, so nodes come out
- * breadth first and the children of each side by side.
+ * Building a trie: sort the keys, then cut each node's run of keys by the next byte. A run is given
+ * by its first and last key, so nodes come out breadth first and the children of each are adjacent.
  */
 
 /* A key with its first eight bytes as a number whose order is theirs. */
@@ -382,9 +381,7 @@ uint32_t trie_longest(const struct trie *t, struct str s, size_t *length)
 
 /* ---- Models that only look up ---- */
 
-/*
- * Two tries: one for the front of a word, one for what follows.
- */
+/* Two tries: one for the front of a word, one for the rest. */
 
 void wordpiece_index(struct wordpiece *p, struct str prefix)
 {

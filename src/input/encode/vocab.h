@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vocab.h - tokens by id and by their bytes, and the models that only look up.
+ * vocab.h - tokens by id and by their bytes, and the models that only look up words.
  */
 #pragma once
 #include <stdbool.h>
@@ -25,7 +25,7 @@
  */
 
 #define VOCAB_NONE UINT32_MAX
-#define VOCAB_SLACK 16 /* readable bytes behind every token's */
+#define VOCAB_SLACK 16 /* readable bytes after every token's */
 
 struct vocab_entry {
 	uint32_t start, length; /* in bytes */
@@ -46,10 +46,10 @@ struct vocab {
 	size_t slots;              /* a power of two */
 	struct map foreign;        /* spellings outside the byte alphabet */
 	struct arena arena;
-	bool is_borrowed; /* bytes, entry and slot belong to somebody else */
+	bool is_borrowed; /* bytes, entry and slot belong to another owner */
 };
 
-/* bytes: about how many all tokens have. */
+/* bytes: estimated total of all tokens. */
 void vocab_init(struct vocab *v, bool is_spelled, size_t bytes);
 void vocab_release(struct vocab *v); /* accepts a zeroed one */
 
@@ -58,12 +58,12 @@ int vocab_add(struct vocab *v, struct str spelled, int64_t id, struct err *e);
 /* After the last vocab_add: makes the entries findable. ERR_PARSE when a spelling occurs twice
  * and has_doubles was not set. */
 int vocab_index(struct vocab *v, struct err *e);
-/* An added token: what id decodes to from now on. */
+/* An added token: sets what id decodes to. */
 int vocab_set_added(struct vocab *v, struct str content, uint32_t id, bool is_special,
 	struct err *e);
 
 uint32_t vocab_find(const struct vocab *v, const char *p, size_t n); /* VOCAB_NONE when absent */
-/* Many at once, id[i] of key[i]: their memory is asked for before it is needed. */
+/* Looks up many at once, id[i] of key[i], prefetching their memory. */
 void vocab_find_many(const struct vocab *v, const struct str *key, uint32_t *id, size_t n);
 uint32_t vocab_find_spelled(const struct vocab *v, struct str spelled);
 
@@ -97,7 +97,7 @@ static inline uint64_t hash_load8(const char *p)
 	return v;
 }
 
-/* 0..8 bytes in one word, zeros behind. Reads nothing outside p[0..n). */
+/* 0..8 bytes in one word, followed by zeros. Reads nothing outside p[0..n). */
 static inline uint64_t hash_load(const char *p, size_t n)
 {
 	uint32_t low, high;
@@ -150,9 +150,9 @@ static inline uint64_t hash_bytes(const char *p, size_t n)
 /* ---- Tokens by their leading bytes ---- */
 
 /*
- * Built once from sorted keys, breadth first: the children of a node stand side
- * by side, in byte order, so a node is eight bytes and its label one. Flat
- * arrays, so that a compiled tokenizer can be used where it is mapped.
+ * A trie, built once from sorted keys, breadth first: the children of a node are adjacent, in byte
+ * order, so a node is eight bytes and its label one. Flat arrays, so that a compiled tokenizer can
+ * be used where it is mapped.
  */
 
 #define TRIE_NONE UINT32_MAX
@@ -166,7 +166,7 @@ struct trie {
 	uint8_t *label;         /* the byte that leads to a node */
 	size_t nodes;           /* with the last one; 0: no trie */
 	uint32_t root[256];     /* the root's children by byte; 0: none */
-	bool is_borrowed;       /* node and label belong to somebody else */
+	bool is_borrowed;       /* node and label belong to another owner */
 };
 
 struct trie_key {
@@ -209,11 +209,10 @@ uint32_t trie_longest(const struct trie *t, struct str s, size_t *length);
 /* ---- Models that only look up ---- */
 
 /*
- * The longest token first, again and again, through one word.
+ * The longest token first, repeatedly, through one word.
  *
- * Tokens that continue a word are written with a prefix ("##"). A word with a
- * rest that is no token, or of more than max_chars characters, is the unknown
- * token as a whole.
+ * Tokens that continue a word are written with a prefix ("##"). A word with a rest that is not a
+ * token, or of more than max_chars characters, is the unknown token as a whole.
  */
 
 struct wordpiece {

@@ -96,8 +96,8 @@ void long_words_keep(struct long_words *l, struct str word, unsigned kind, uint6
 #define CACHE_BYTES 15
 
 /*
- * The word's bytes, zeros behind, and on top its length, how many ids it has, and whether it
- * was a part of a word. All zero: free.
+ * The word's bytes, padded with zeros, and in the top byte its length, its number of ids, and
+ * whether it was a part of a word. All zero: free.
  */
 struct cached_word {
 	uint64_t key[2];
@@ -142,7 +142,7 @@ void words_work_free(struct words_work *w)
 static void encode_together(const struct model *m, struct words_work *w, const struct str *word,
 	size_t n, bool is_part, struct ids *out);
 
-/* Stages behind ByteLevel also cut inside characters. */
+/* Stages after ByteLevel may also cut inside characters. */
 static bool has_whole_chars(struct str word)
 {
 	const uint8_t *b = (const uint8_t *)word.p;
@@ -155,7 +155,7 @@ static bool has_whole_chars(struct str word)
 	return last + (b[last] < 0x80 ? 1 : b[last] < 0xe0 ? 2 : b[last] < 0xf0 ? 3 : 4) == word.n;
 }
 
-/* By parts, which come again more often than long words do. */
+/* Encodes part by part, as parts recur more often than long words do. */
 static void encode_cut(const struct model *m, struct words_work *w, struct str word,
 	struct ids *out)
 {
@@ -209,13 +209,13 @@ static void encode_word(const struct model *m, struct words_work *w, struct str 
 	}
 }
 
-/* Where a word is kept; slot NULL: nowhere, it is too long. */
+/* The place of a word in the cache; slot NULL: it is too long for it. */
 struct kept_word {
 	uint64_t key[2];
 	struct cached_word *slot;
 };
 
-/* With ignore_merges a part is not what the same bytes are as a word. */
+/* With ignore_merges the same bytes may have other ids as a part than as a word. */
 static struct kept_word place_of(const struct words_work *w, struct str word, bool is_other)
 {
 	struct kept_word p = { { 0 }, NULL };
@@ -237,7 +237,7 @@ static bool is_kept(const struct kept_word *p)
 		(p->slot->key[1] & ~COUNT_MASK) == p->key[1];
 }
 
-/* Keeps the ids of out from before on, if they are few; perhaps there are none. */
+/* Stores the ids of out from `before` on, if they are few enough. */
 static void keep(const struct kept_word *p, const struct ids *out, size_t before)
 {
 	size_t count = out->count - before;
@@ -250,7 +250,7 @@ static void keep(const struct kept_word *p, const struct ids *out, size_t before
 		memcpy(p->slot->id, out->id + before, count * sizeof *out->id);
 }
 
-/* A word that the first table has not, or cannot have. */
+/* Encodes a word that is not in the first table, or cannot be. */
 static void encode_other(const struct model *m, struct words_work *w, struct str word,
 	bool is_part, bool is_other, const struct kept_word *place, struct ids *out)
 {

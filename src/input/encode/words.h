@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * words.h - words to ids, whatever the model, with a cache in front.
+ * words.h - words to ids, for every kind of model, through a cache.
  *
- * Most words of a text came before. Short ones with few ids are kept in a direct-mapped
- * table, longer ones in a larger one, both owned by one thread; the rest goes
- * to the model.
+ * Most words of a text occurred before. Short ones with few ids are kept in a direct-mapped table,
+ * longer ones in a larger one, both owned by one thread; the rest goes to the model.
  */
 #pragma once
 #include <stdbool.h>
@@ -25,11 +24,11 @@ void words_encode(const struct model *m, struct words_work *w, const struct str 
 /* ---- Longer words ---- */
 
 /*
- * Ids of longer words that came before.
+ * A cache of longer words.
  *
- * The word cache holds words of a few bytes with a few ids. Longer ones are kept
- * here: a direct-mapped table points into a ring of ids and bytes, where new words overwrite
- * the oldest. One thread's; pages of it are only taken as words come.
+ * The word cache holds words of a few bytes with a few ids. Longer ones are kept here: a
+ * direct-mapped table points into a ring of ids and bytes, where new words overwrite the oldest.
+ * Owned by one thread; its pages are only allocated as words come.
  */
 
 #define LONG_WORD_BYTES_MAX 16384
@@ -39,8 +38,8 @@ struct long_words *long_words_new(void);
 void long_words_free(struct long_words *l); /* accepts NULL */
 
 /*
- * Appends the ids of a word that is kept and returns true. kind tells apart words whose equal
- * bytes have other ids (words.c). hash is that of long_words_hash.
+ * Appends the ids of a cached word and returns true. kind distinguishes words whose equal bytes
+ * have other ids (words.c). hash is that of long_words_hash.
  */
 bool long_words_get(const struct long_words *l, struct str word, unsigned kind, uint64_t hash,
 	struct ids *out);

@@ -91,7 +91,7 @@ static int read_token(const char *path, struct buf *header, struct err *e)
 
 /* ---- where tokens are kept ---- */
 
-/* The folder of all machines; false: neither XDG_STATE_HOME nor HOME is set. */
+/* Appends the parent folder; false: neither XDG_STATE_HOME nor HOME is set. */
 static bool add_parent(struct buf *out)
 {
 	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
@@ -120,8 +120,8 @@ static bool add_folder(struct buf *out)
 }
 
 /*
- * "http://127.0.0.1:8080/..." into its loopback address and port. Only what can be read in one way
- * is taken: a literal address or localhost, then a slash or the end.
+ * "http://127.0.0.1:8080/..." into its loopback address and port. Only unambiguous ones are
+ * accepted: a literal address or localhost, then a slash or the end.
  */
 static bool parse_loopback(const char *name, char host[static INET6_ADDRSTRLEN + 2], uint64_t *port)
 {
@@ -161,8 +161,8 @@ static bool add_socket_file(struct buf *out, const char *path)
 }
 
 /*
- * The file for a dashboard of this name; false: one with such a name keeps none. localhost may be
- * any loopback address: *address is the k-th that is tried, and "" after the last.
+ * The token file for a dashboard of this name; false: one with such a name has none. localhost may
+ * be any loopback address: *address is the k-th to try, and "" after the last.
  */
 static bool add_file(struct buf *out, const char *name, int k, struct buf *address)
 {
@@ -223,7 +223,10 @@ static int find_kept(const char *name, struct dashboard *d, struct err *e)
 	for (int k = 0; rc == 0 && add_file(&path, name, k, &address); k++)
 		rc = read_kept(path.data, &d->header, e);
 	d->is_own = rc > 0;
-	/* The address itself, for a name may lead to somebody else's listener at another one. */
+	/*
+	 * Use the address itself, since a name may lead to another user's listener at another
+	 * address.
+	 */
 	if (d->is_own && address.len) {
 		const char *rest = strchr(name + strlen("http://"), '/');
 
@@ -297,7 +300,7 @@ void dashboard_release(struct dashboard *d)
 
 /* ---- keeping ---- */
 
-/* A folder that is this user's alone. */
+/* Makes a folder that only this user can access. */
 static int make_private(const char *path, struct err *e)
 {
 	struct stat st;
@@ -331,7 +334,7 @@ static int make_folders(struct err *e)
 	return rc;
 }
 
-/* A new file beside path, never one that somebody has laid there, renamed over it. */
+/* Writes a new file next to path, never into an existing one, and renames it to path. */
 static int write_private(const char *path, const char *token, struct err *e)
 {
 	struct buf temp = { 0 }, text = { 0 };

@@ -17,7 +17,7 @@
 #include "core/base/limits.h"
 #include "core/base/mem.h"
 
-/* What is called of it: it is loaded when it is first needed. */
+/* The functions in use: libcurl is loaded when first needed. */
 #define CURL_CALLS(X) X(curl_easy_cleanup) X(curl_easy_getinfo) X(curl_easy_init) \
 	X(curl_easy_perform) X(curl_easy_reset) X(curl_easy_setopt) X(curl_easy_strerror) \
 	X(curl_free) X(curl_global_init) X(curl_mime_addpart) X(curl_mime_filedata) \
@@ -52,7 +52,7 @@ static int load_curl(struct err *e)
 	return 0;
 }
 
-/* Handles that are not in use; each keeps the connection of its last transfer. */
+/* Idle handles; each keeps the connection of its last transfer. */
 struct fetch_pool {
 	pthread_mutex_t lock;
 	CURL *idle[POOL_MAX];
@@ -113,7 +113,7 @@ static size_t take_bytes(char *data, size_t size, size_t n, void *self)
 	return reply->body.is_over ? 0 : size * n;
 }
 
-/* Interim answers, headers and trailers without end would be kept by libcurl without end. */
+/* Without a limit, libcurl would keep any number of interim answers, headers and trailers. */
 static bool count_head(struct fetch_reply *reply, size_t n)
 {
 	reply->head_bytes += n;
@@ -261,7 +261,7 @@ static void classify(CURL *curl, CURLcode code, struct fetch_reply *reply)
 	}
 }
 
-/* The end of a request: what came of it, and everything that it took is given back. */
+/* Ends a request: sets its result and releases everything it used. */
 static int finish(CURL *curl, CURLcode code, const char *message, struct curl_slist *headers,
 		  const char *url, const struct fetch_opts *o, struct fetch_reply *reply,
 		  struct err *e)
@@ -339,7 +339,7 @@ void fetch_reply_release(struct fetch_reply *r)
 	buf_release(&r->head);
 }
 
-/* One of the transfers under way. */
+/* One transfer in progress. */
 struct fetch_transfer {
 	CURL *curl;
 	size_t index;
@@ -408,7 +408,10 @@ int fetch_many(const char *url, const struct fetch_many *many, const struct fetc
 			if (next < many->n)
 				begin(multi, t, next++, url, many, o, headers);
 		}
-		/* What just began has to be performed before there is something to wait for. */
+		/*
+		 * A transfer that just began has to be performed before there is something to wait
+		 * for.
+		 */
 		if (rc == 0 && done == before &&
 		    lib.curl_multi_poll(multi, NULL, 0, LOOK_MS, NULL) != CURLM_OK)
 			rc = err_set(e, ERR_NET, "%s: libcurl failed", url);
@@ -428,7 +431,7 @@ int fetch_many(const char *url, const struct fetch_many *many, const struct fetc
 
 /* ---- files of a hub ---- */
 
-/* One fetch_get under way. */
+/* One fetch_get in progress. */
 struct get {
 	const struct fetch_get *g;
 	struct fetch_reply *reply;
@@ -463,7 +466,7 @@ static size_t take_head(char *data, size_t size, size_t n, void *self)
 {
 	struct get *t = self;
 
-	/* Every answer on the way here has a head: of a proxy, of 100 Continue. */
+	/* Every answer on the way has a head: that of a proxy, that of 100 Continue. */
 	if (str_starts((struct str){ data, size * n }, STR("HTTP/")))
 		buf_reset(&t->reply->head);
 	buf_add(&t->reply->head, data, size * n);
@@ -500,7 +503,7 @@ static int cut_file(struct get *t)
 	return err_set(&t->why, ERR_IO, "cannot write the file: %s", strerror(errno));
 }
 
-/* The body that begins here is the part asked for, or the whole file. */
+/* A body begins: the part asked for, or the whole file. */
 static int begin_body(struct get *t)
 {
 	struct buf want = { 0 };
@@ -580,7 +583,7 @@ static bool is_same_origin(const char *a, const char *b)
 	return is_same;
 }
 
-/* Queries are left out: they may be signed, and then are as good as a password. */
+/* Queries are left out: they may be signed, and are then like a password. */
 static int url_shown(const struct get *t)
 {
 	return (int)strcspn(t->url.data, "?");
@@ -591,7 +594,7 @@ static void perform(struct get *t)
 	struct curl_slist *headers = header_list(t->g->opts, false);
 	struct buf line = { 0 };
 
-	/* What is stored is what is sent; sizes and ranges count those bytes. */
+	/* The file is stored as sent; sizes and ranges count those bytes. */
 	headers = lib.curl_slist_append(headers, "Accept-Encoding: identity");
 	if (t->g->authorization && is_same_origin(t->g->url, t->url.data)) {
 		buf_printf(&line, "Authorization: %s", t->g->authorization);
@@ -618,7 +621,7 @@ static void perform(struct get *t)
 	lib.curl_easy_setopt(t->curl, CURLOPT_NOPROGRESS, 0L);
 	lib.curl_easy_setopt(t->curl, CURLOPT_XFERINFOFUNCTION, on_get_progress);
 	lib.curl_easy_setopt(t->curl, CURLOPT_XFERINFODATA, t);
-	/* A name that does not resolve must not hold up the end. */
+	/* A name that does not resolve must not delay the end. */
 	lib.curl_easy_setopt(t->curl, CURLOPT_QUICK_EXIT, 1L);
 	t->is_body_begun = t->is_head_whole = t->is_silent = false;
 	t->heard_ns = clock_mono_ns();
@@ -704,12 +707,12 @@ static bool is_worth_another(const struct get *t, int rc)
 	case CURLE_HTTP2_STREAM:
 		return true;
 	default:
-		/* Who says nothing at all is not waited for several times. */
+		/* A server that sends nothing at all is not retried. */
 		return t->is_silent && t->g->fd >= 0;
 	}
 }
 
-/* false: the server wants more time than it gets, or the caller none. */
+/* false: the server asks for more time than allowed, or the caller has cancelled. */
 static bool pause_before_next(const struct get *t, int rc, unsigned tries)
 {
 	int64_t pause_ms = PAUSE_MS_FIRST << (tries < 5 ? tries : 5), wanted_s;

@@ -37,7 +37,7 @@ struct fetch_opts {
 	const atomic_bool *cancel;  /* set: ends within a second or so with ERR_CANCELLED */
 };
 
-/* Why there was no answer, as far as a caller can act on it. */
+/* Why there was no answer, in categories that a caller can act on. */
 enum fetch_fault {
 	FETCH_FAULT_OTHER,
 	FETCH_FAULT_NAME,    /* the host's name, or the proxy's, does not resolve */
@@ -71,11 +71,10 @@ int fetch_send_file(const char *url, const char *field, const char *path,
 		    const struct fetch_opts *o, struct fetch_reply *reply, struct err *e);
 
 /*
- * Many POSTs to one URL, at most parallel at a time. body() gives the text of
- * request i (borrowed until it is called again); done() gets its reply (NULL: no answer). An
- * answer may have FETCH_MANY_BODY_FACTOR times the request's bytes, but at least
- * FETCH_MANY_BODY_BYTES_MIN, and body_bytes_max at most.
- * All callbacks run on the caller's thread.
+ * Many POSTs to one URL, at most parallel at a time. body() gives the text of request i (borrowed
+ * until it is called again); done() gets its reply (NULL: no answer). The size limit of an answer
+ * is FETCH_MANY_BODY_FACTOR times the request's bytes, at least FETCH_MANY_BODY_BYTES_MIN, at most
+ * body_bytes_max. All callbacks run on the caller's thread.
  */
 struct fetch_many {
 	size_t n;
@@ -90,19 +89,19 @@ int fetch_many(const char *url, const struct fetch_many *many, const struct fetc
 /* ---- files of a hub ---- */
 
 /*
- * One HEAD or GET with the headers of its answer, redirects and tries again.
+ * One HEAD or GET with the headers of its answer, redirects and retries.
  *
- * Redirects are followed (10 at most, never from https to http). authorization goes to the
- * scheme, host and port of url only. A redirect to elsewhere whose answer has the header
- * mark is itself the answer: a hub describes a file there that another host keeps.
+ * Redirects are followed (10 at most, never from https to http). authorization goes to the scheme,
+ * host and port of url only. A redirect to elsewhere whose answer has the header mark is itself the
+ * answer: a hub describes a file that is on another host in this way.
  *
  * With fd the body of a 200 or 206 goes there, beginning at the descriptor's position, which is
- * asked for as a range; a server that sends the whole file instead has the descriptor
- * cut to nothing first. Bodies of other answers go to reply->body.
+ * asked for as a range; if a server sends the whole file instead, the descriptor is first
+ * truncated. Bodies of other answers go to reply->body.
  *
- * A lost connection, silence where fd waits for a file, 408, 429, 500 and 502 to 504 are tried
- * again after a pause that doubles, or the server's Retry-After up to a minute; a try that
- * brought 64 KiB does not count.
+ * A lost connection, silence while receiving into fd, 408, 429, 500 and 502 to 504 are retried
+ * after a pause that doubles, or the server's Retry-After up to a minute; a try that brought 64 KiB
+ * does not count.
  */
 struct fetch_get {
 	const char *url;
@@ -119,12 +118,12 @@ struct fetch_get {
 };
 
 /*
- * 0 for any HTTP status (release the reply); -1: no answer or half of one, no file could be
- * written (ERR_IO), too large (ERR_LIMIT), ERR_CANCELLED. What fd got then stays for the next call.
+ * 0 for any HTTP status (release the reply); -1: no answer or half of one, no file could be written
+ * (ERR_IO), too large (ERR_LIMIT), ERR_CANCELLED. The part that fd got stays for the next call.
  */
 int fetch_get(const struct fetch_get *g, struct fetch_reply *reply, struct err *e);
 
-/* The body behind a URL, tried three times; any status but 200 is an error that names it. */
+/* The body of a URL, tried three times; any status but 200 is an error that names it. */
 int fetch_url(const char *url, const atomic_bool *cancel, struct buf *body, struct err *e);
 bool fetch_is_url(const char *text); /* begins with http:// or https:// */
 

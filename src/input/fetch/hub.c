@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hub.c - the cache on disk, and what is asked of the hub; see hub.h.
+ * hub.c - the cache on disk, and requests to the hub; see hub.h.
  *
- * A HEAD of resolve/REVISION/FILE tells commit, ETag and size; the GET that follows names
- * the commit, so that it gets that very file. What a repository holds is the
- * answer of api/models/REPO/revision/REVISION.
+ * A HEAD of resolve/REVISION/FILE gives commit, ETag and size; the GET that follows names the
+ * commit, so that it gets exactly that file. The files of a repository are the answer of
+ * api/models/REPO/revision/REVISION.
  */
 #include "input/fetch/hub.h"
 
@@ -29,8 +29,8 @@
 /* ---- whether a file's bytes are those that its ETag names ---- */
 
 /*
- * The ETag of a large file is its SHA-256; of a file in git, git's id: the SHA-1 of
- * "blob ", the size, a NUL and the bytes; mirrors give the SHA-1 of the bytes alone, too.
+ * The ETag of a large file is its SHA-256; of a file in git, git's id: the SHA-1 of "blob ", the
+ * size, a NUL and the bytes; mirrors may use the SHA-1 of the bytes alone.
  */
 
 static bool is_digest(enum digest_kind kind, struct str head, struct str bytes, const char *etag)
@@ -107,7 +107,7 @@ static bool is_name(struct str name)
 		hub_is_safe_path(name.p);
 }
 
-/* The commit that the cache knows for h->revision; a commit stands for itself. */
+/* The cached commit of h->revision; a commit is its own. */
 static bool hub_cached_commit(const struct hub *h, struct buf *commit)
 {
 	struct buf path = { 0 }, text = { 0 };
@@ -161,7 +161,7 @@ static int hub_list_add(struct hub_list *list, struct str name, struct err *e)
 	return 0;
 }
 
-/* Adds what is below root/prefix; prefix is empty or ends with a slash, and is as it was after. */
+/* Adds the files below root/prefix; prefix is empty or ends with a slash, and is restored. */
 static int add_files(struct hub_list *list, const char *root, struct buf *prefix, int depth,
 	struct err *e)
 {
@@ -180,7 +180,7 @@ static int add_files(struct hub_list *list, const char *root, struct buf *prefix
 		buf_reset(&path);
 		buf_printf(&path, "%s/%s", root, prefix->data);
 		if (!file_is_dir(path.data)) {
-			/* A link whose blob was deleted is no file. */
+			/* A link whose blob was deleted is skipped. */
 			if (file_exists(path.data))
 				rc = hub_list_add(list, buf_str(prefix), e);
 		} else if (depth < HUB_DEPTH_MAX) {
@@ -195,7 +195,7 @@ static int add_files(struct hub_list *list, const char *root, struct buf *prefix
 	return rc;
 }
 
-/* What the cache has of a commit; -1 with ERR_LIMIT only. */
+/* The cached files of a commit; -1 with ERR_LIMIT only. */
 static int hub_cached_list(const struct hub *h, const char *commit, struct hub_list *list,
 	struct err *e)
 {
@@ -261,7 +261,7 @@ static void hub_blob_path(const struct hub *h, const char *etag, const char *suf
 	buf_printf(path, "%s/blobs/%s%s", h->dir.data, etag, suffix);
 }
 
-/* 0: held; 1: somebody else holds it; -1. */
+/* 0: locked; 1: another process has the lock; -1. */
 static int try_lock(int fd)
 {
 	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
@@ -316,7 +316,10 @@ static int hub_link(const struct hub *h, const char *commit, const char *file, c
 		if (*p == '/')
 			buf_add_text(&target, "../");
 	buf_printf(&target, "blobs/%s", etag);
-	/* Under another name first: a dangling link is replaced, and never by nothing. */
+	/*
+	 * Created under another name and renamed: a dangling link is replaced without a moment
+	 * without it.
+	 */
 	buf_printf(&temp, "%s.%ld", path->data, (long)getpid());
 	if (make_dir_of(path->data, e))
 		rc = -1;
@@ -335,7 +338,7 @@ static int hub_link(const struct hub *h, const char *commit, const char *file, c
 #define PROGRESS_BYTES_MIN 1000000 /* smaller files come at once */
 #define SERVER_TEXT_MAX 200        /* bytes of the server's own words in a sentence */
 
-/* What a HEAD tells about a file. */
+/* A HEAD's information about a file. */
 struct hub_answer {
 	struct buf commit, etag;
 	int64_t bytes; /* -1: not said */
@@ -394,7 +397,7 @@ static int request(const struct hub *h, struct fetch_get g, int64_t timeout_ms,
 
 /* ---- refusals ---- */
 
-/* The server's words in brackets, harmless on a terminal. */
+/* The server's words in brackets, without control characters. */
 static void add_words(struct buf *out, const struct fetch_reply *reply)
 {
 	struct str words = fetch_header(reply, "X-Error-Message");
@@ -431,8 +434,8 @@ static int is_missing(const struct hub *h, struct err *e)
 }
 
 /*
- * The sentence for an answer that is no success. HUB_NO_FILE, or -1; *is_final: no copy in
- * the cache is any better, for the hub knows that there is nothing.
+ * The error for an answer that is not a success. HUB_NO_FILE, or -1; *is_final: a cached copy would
+ * not help, as the hub says that there is nothing.
  */
 static int refused(const struct hub *h, const struct fetch_reply *reply, const char *file,
 	bool *is_final, struct err *e)
@@ -473,7 +476,7 @@ static int refused(const struct hub *h, const struct fetch_reply *reply, const c
 
 /* ---- one file's HEAD ---- */
 
-/* A header's value that becomes a name in the cache; quotes and W/ of an ETag are left out. */
+/* A header's value as a name in the cache, without quotes and W/ of an ETag. */
 static bool take_name(struct buf *out, struct str value)
 {
 	if (str_starts(value, STR("W/")))
@@ -588,7 +591,7 @@ static int check_size(const struct hub_download *d, struct err *e)
 		(long long)bytes, (long long)d->a->bytes);
 }
 
-/* What an earlier download left is continued, and done with when it turns out to be wrong. */
+/* Continues an earlier, incomplete download, which is dropped if it turns out to be wrong. */
 static int fill(struct hub_download *d, struct err *e)
 {
 	for (int64_t from = lseek(d->fd, 0, SEEK_END);; from = 0) {
@@ -609,7 +612,7 @@ static int fill(struct hub_download *d, struct err *e)
 	}
 }
 
-/* Under the blob's lock. */
+/* Called with the blob's lock. */
 static int get_blob(const struct hub *h, const char *file, const struct hub_answer *a,
 		    struct err *e)
 {
@@ -684,7 +687,7 @@ static void note_cache(const struct hub *h, const char *commit, const struct err
 
 /* ---- what callers call ---- */
 
-/* Online, and not a commit's file that is known. */
+/* Asks the hub; not called for a commit's file that is cached. */
 static int file_from_hub(const struct hub *h, const char *file, const struct buf *cached_commit,
 	bool is_cached, struct buf *path, struct err *e)
 {

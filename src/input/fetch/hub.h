@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hub.h - files of models and datasets from the Hugging Face hub, by way of its cache.
+ * hub.h - files of models and datasets from the Hugging Face hub, through its cache.
  *
- * The cache is the one that huggingface_hub keeps, in the same layout, so that
- * either finds what the other downloaded:
+ * The cache is the one that huggingface_hub keeps, in the same layout, so that each finds what the
+ * other downloaded:
  *
- *   models--org--name/refs/REVISION           the commit that a branch or tag means
+ *   models--org--name/refs/REVISION           the commit of a branch or tag
  *   models--org--name/blobs/ETAG              a file's bytes
  *   models--org--name/snapshots/COMMIT/FILE   -> ../../blobs/ETAG
- *   models--org--name/.no_exist/COMMIT/FILE   known not to be there
+ *   models--org--name/.no_exist/COMMIT/FILE   known to be missing
  *   .locks/models--org--name/ETAG.lock        held (flock) while ETAG is downloaded
  *
- * A blob is downloaded as ETAG.incomplete, continued where an earlier download broke off,
- * compared with the size and the hash that the hub announced and only then renamed.
- * A link appears after its blob, a ref after the file that was asked for.
+ * A blob is downloaded as ETAG.incomplete, continued where an earlier download stopped, compared
+ * with the size and the hash that the hub announced and only then renamed. A link appears after its
+ * blob, a ref after the file that was asked for.
  *
  * The environment is read as huggingface_hub reads it: HF_ENDPOINT; HF_HUB_CACHE,
  * HUGGINGFACE_HUB_CACHE, HF_HOME, XDG_CACHE_HOME; HF_TOKEN, HUGGING_FACE_HUB_TOKEN, the file
  * HF_TOKEN_PATH or HF_HOME/token, unless HF_HUB_DISABLE_IMPLICIT_TOKEN; HF_HUB_OFFLINE,
- * TRANSFORMERS_OFFLINE; HF_HUB_ETAG_TIMEOUT, HF_HUB_DOWNLOAD_TIMEOUT (seconds). The token is
- * sent to the hub's own scheme, host and port only.
+ * TRANSFORMERS_OFFLINE; HF_HUB_ETAG_TIMEOUT, HF_HUB_DOWNLOAD_TIMEOUT (seconds). The token is sent
+ * to the hub's own scheme, host and port only.
  *
  * Threads and processes may do all of this at the same time. Not here: uploads, Xet.
  */
@@ -41,29 +41,29 @@ struct hub_opts {
 	const char *revision;      /* branch, tag or commit of 40 digits; NULL: "main" */
 	const char *cache_dir;     /* the directory that holds models--...; NULL: environment */
 	const char *token;         /* NULL: environment */
-	bool is_offline;           /* ask nobody, as HF_HUB_OFFLINE=1 */
+	bool is_offline;           /* no requests, as with HF_HUB_OFFLINE=1 */
 	int64_t file_bytes_max;    /* 0: HUB_FILE_BYTES_MAX */
 	const atomic_bool *cancel; /* set: ends within a second or so with ERR_CANCELLED */
-	/* Bytes of a file above 1 MB that are there, and in all; may be NULL. */
+	/* Progress of a file above 1 MB: bytes done, and total; may be NULL. */
 	void (*progress)(void *self, const char *file, int64_t done, int64_t total);
 	/* A sentence for people: the hub does not answer, the cache is used; may be NULL. */
 	void (*note)(void *self, const char *text);
 	void *self;
 };
 
-/* What hub_file gives when the repository is there and has no such file (e says so, too). */
+/* Returned by hub_file when the repository exists but has no such file (e says so, too). */
 #define HUB_NO_FILE 1
 
 /*
- * The path of a file in the cache, downloaded first where needed; path is replaced. A
- * commit's file that is there is not asked for; a branch or tag costs one HEAD. When the hub
- * cannot be reached or refuses, a file of the commit last seen will do, with a note.
- * 0, HUB_NO_FILE, or -1: ERR_NET (the hub), ERR_IO (not there, not allowed, the disk), ...
+ * The path of a file in the cache, downloaded first where needed; path is replaced. A commit's
+ * cached file needs no request; a branch or tag costs one HEAD. When the hub cannot be reached or
+ * refuses, a file of the commit last seen is used, with a note. 0, HUB_NO_FILE, or -1: ERR_NET (the
+ * hub), ERR_IO (missing, not allowed, the disk), ...
  */
 int hub_file(const struct hub_opts *o, const char *repo, const char *file, struct buf *path,
 	struct err *e);
 
-/* What a repository holds at a revision. Zeroed is a valid empty one. */
+/* The files of a repository at a revision. Zeroed is a valid empty one. */
 struct hub_list {
 	struct arena arena;
 	const char *commit;
@@ -75,9 +75,9 @@ int hub_list(const struct hub_opts *o, const char *repo, struct hub_list *list, 
 void hub_list_release(struct hub_list *list);
 
 /*
- * After a list's files were got by its commit: o->revision stands for that commit in the cache
- * from now on, and the files named in absent (NULL-terminated) are known not to be there.
- * What cannot be written is left out, as in a cache that is read-only.
+ * After a list's files were downloaded by its commit: from now on o->revision is that commit in the
+ * cache, and the files named in absent (NULL-terminated) are known to be missing. Write errors are
+ * ignored, as in a read-only cache.
  */
 void hub_remember(const struct hub_opts *o, const char *repo, const struct hub_list *list,
 	const char *const *absent);

@@ -29,7 +29,7 @@ static bool is_set(const char *value)
 		str_eq_nocase(s, STR("yes")) || str_eq_nocase(s, STR("true"));
 }
 
-/* A path with "~" in front and $NAME, ${NAME}; names that are not set stay as they are. */
+/* Appends a path with "~" and $NAME, ${NAME} replaced; unset names are unchanged. */
 static void add_path(struct buf *out, const char *path)
 {
 	if (*path == '~' && (path[1] == '/' || !path[1]) && variable("HOME")) {
@@ -86,7 +86,7 @@ static int find_cache(struct hub *h, struct err *e)
 	return 0;
 }
 
-/* The token's file, when the environment has no token. */
+/* Reads the token from a file if the environment has none. */
 static void read_token(struct buf *token)
 {
 	struct buf path = { 0 };

@@ -8,12 +8,12 @@
 #include "core/base/library.h"
 #include "core/base/mem.h"
 
-/* What is called of it: it is loaded when it is first needed. */
+/* The functions in use: the library is loaded when first needed. */
 #define SNDFILE_CALLS(X) X(sf_close) X(sf_command) X(sf_error) X(sf_error_number) \
 	X(sf_open_virtual) X(sf_readf_float) X(sf_strerror) X(sf_writef_float)
 LIBRARY(lib, SNDFILE_CALLS, "libsndfile.so.1", "libsndfile1");
 
-/* Taken at a time: what a file says of its length is not believed. */
+/* Read at a time: the length in a file's header is not trusted. */
 #define READ_SAMPLES (1u << 16)
 
 /* Where the library reads or writes; positions count from the beginning of bytes or of out. */
@@ -60,7 +60,7 @@ static sf_count_t place_read(void *to, sf_count_t n, void *self)
 	return (sf_count_t)taken;
 }
 
-/* The head is written twice: with lengths once they are known. */
+/* The header is written twice: again with lengths once they are known. */
 static sf_count_t place_write(const void *from, sf_count_t count, void *self)
 {
 	struct audio_place *p = self;
@@ -85,7 +85,7 @@ static sf_count_t place_tell(void *self)
 
 static SF_VIRTUAL_IO hooks = { place_size, place_seek, place_read, place_write, place_tell };
 
-/* The library knows more kinds than are of use; what it makes of their headers stays out. */
+/* The library knows more formats than are useful; their parsers are not exposed. */
 static bool is_known(struct str s)
 {
 	if (s.n < 12)

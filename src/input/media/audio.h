@@ -2,10 +2,10 @@
 /*
  * audio.h - sound in and out; datasets spec 4.6.
  *
- * Samples are floats in [-1, 1], frame after frame, channels side by side. What is read:
- * WAV, FLAC, Ogg, MP3. What is written: WAV, PCM 16 bit, clipped. All functions may run in many
- * threads at once. Of a damaged MP3 the library beneath (libmpg123) writes notes to stderr; there
- * is no way to tell it not to.
+ * Samples are floats in [-1, 1], frame after frame, channels interleaved. Read formats: WAV, FLAC,
+ * Ogg, MP3. Written: WAV, PCM 16 bit, clipped. All functions may run in many threads at once. For a
+ * damaged MP3 the underlying library (libmpg123) writes notes to stderr, which cannot be turned
+ * off.
  */
 #pragma once
 #include <stddef.h>
@@ -26,6 +26,6 @@ struct audio {
 /* ERR_PARSE: damaged or of another kind; ERR_LIMIT. */
 int audio_decode(struct str bytes, struct audio *out, struct err *e);
 void audio_release(struct audio *a); /* accepts a zeroed one */
-/* Seconds, without decoding the samples: frames / rate, as the file's head counts them. */
+/* Seconds, without decoding the samples: frames / rate, from the file's header. */
 int audio_duration(struct str bytes, double *seconds, struct err *e);
 int audio_wav(const struct audio *a, struct buf *out, struct err *e);

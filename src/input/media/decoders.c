@@ -19,7 +19,7 @@
  * accurate integer transform, smooth chroma, standard Huffman tables.
  */
 
-/* What is called of it: it is loaded when it is first needed. */
+/* The functions in use: the library is loaded when first needed. */
 #define JPEG_CALLS(X) X(tjCompress2) X(tjDecompress2) X(tjDecompressHeader3) X(tjDestroy) \
 	X(tjFree) X(tjGetErrorCode) X(tjGetErrorStr2) X(tjInitCompress) X(tjInitDecompress)
 LIBRARY(libjpeg, JPEG_CALLS, "libturbojpeg.so.0", "libturbojpeg0");
@@ -40,8 +40,8 @@ static bool attempt(tjhandle tj, struct str s, int pixel, int flags, struct imag
 }
 
 /*
- * Like Pillow: damage inside is let be, a file without its end mark is refused; that at once,
- * not after filling a large picture with grey.
+ * Like Pillow: damage inside is ignored, a file without its end mark is refused, at once and not
+ * after filling a large picture with grey.
  */
 static bool decode(tjhandle tj, struct str s, int pixel, struct image *m)
 {
@@ -131,7 +131,7 @@ int image_jpeg(const struct image *m, struct buf *out, struct err *e)
 
 /* PNG by libpng. */
 
-/* What is called of it: it is loaded when it is first needed. */
+/* The functions in use: the library is loaded when first needed. */
 #define PNG_CALLS(X) X(png_create_info_struct) X(png_create_read_struct) \
 	X(png_create_write_struct) X(png_destroy_read_struct) X(png_destroy_write_struct) \
 	X(png_error) X(png_get_error_ptr) X(png_get_io_ptr) X(png_get_rowbytes) \
@@ -144,13 +144,13 @@ int image_jpeg(const struct image *m, struct buf *out, struct err *e)
 LIBRARY(libpng, PNG_CALLS, "libpng16.so.16", "libpng16-16");
 
 /*
- * Everything that lives across the library's jumps, so that no local variable does: functions
+ * Everything that must survive the library's longjmp, so that no local variable has to: functions
  * that call setjmp only get a pointer to this.
  */
 struct decoder_work {
 	png_structp png;
 	png_infop info;
-	struct str rest;      /* reading: bytes behind those taken */
+	struct str rest;      /* reading: bytes after those taken */
 	size_t bytes;         /* reading: of all */
 	struct image *m;
 	png_bytep *row;       /* reading: where each row goes */
@@ -308,7 +308,7 @@ int image_png(const struct image *m, struct buf *out, struct err *e)
 
 /* WebP by libwebp; of an animation the first frame on its canvas. */
 
-/* What is called of it: it is loaded when it is first needed. */
+/* The functions in use: the library is loaded when first needed. */
 #define WEBP_CALLS(X) X(WebPDecodeRGBAInto) X(WebPDemuxInternal) X(WebPDemuxDelete) \
 	X(WebPDemuxGetFrame) X(WebPDemuxGetI) X(WebPDemuxReleaseIterator)
 LIBRARY(libwebp, WEBP_CALLS, "libwebpdemux.so.2", "libwebpdemux2");
@@ -323,7 +323,7 @@ static int draw_webp(WebPDemuxer *file, struct image *m, struct err *e)
 
 	if (!libwebp.WebPDemuxGetFrame(file, 1, &frame))
 		return err_set(e, ERR_PARSE, "damaged WebP file: it has no picture");
-	/* The library keeps frames inside the canvas; held here as well, being a write. */
+	/* The library keeps frames inside the canvas; checked here as well, as this is a write. */
 	ok = frame.x_offset >= 0 && frame.y_offset >= 0 && frame.width > 0 && frame.height > 0 &&
 	     (uint64_t)frame.x_offset + (uint64_t)frame.width <= m->width &&
 	     (uint64_t)frame.y_offset + (uint64_t)frame.height <= m->height;
@@ -366,7 +366,7 @@ int webp_decode(struct str bytes, struct image *out, struct err *e)
 
 /* GIF by giflib; the first frame on the screen it is drawn on. */
 
-/* What is called of it: it is loaded when it is first needed. */
+/* The functions in use: the library is loaded when first needed. */
 #define GIF_CALLS(X) X(DGifCloseFile) X(DGifGetExtension) X(DGifGetExtensionNext) \
 	X(DGifGetImageDesc) X(DGifGetLine) X(DGifGetRecordType) X(DGifOpen)
 LIBRARY(giflib, GIF_CALLS, "libgif.so.7", "libgif7");
@@ -447,7 +447,7 @@ static bool read_gif_rows(GifFileType *gif, struct image *m, int clear)
 	return ok;
 }
 
-/* What the picture leaves free is transparent, or index 0. */
+/* Pixels outside the picture are transparent, or index 0. */
 static int draw_gif(GifFileType *gif, int clear, size_t bytes, struct image *m, struct err *e)
 {
 	const GifImageDesc *d = &gif->Image;

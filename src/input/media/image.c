@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image.c - see image.h; kinds told apart, transparency, turning. */
+/* image.c - see image.h; recognizing formats, transparency, rotation. */
 #include "input/media/image.h"
 
 #include <assert.h>
@@ -49,7 +49,7 @@ static unsigned from_tiff(struct str s)
 /* Pieces of s from `at` on: a name of 4 bytes and a length, in either order. */
 struct image_pieces {
 	bool is_big, is_length_first;
-	size_t tail;    /* bytes behind each: the checksum of PNG */
+	size_t tail;    /* bytes after each: the checksum of PNG */
 	unsigned align; /* the next begins at a multiple */
 };
 
@@ -169,7 +169,7 @@ void image_over_white(struct image *m)
 	m->rgb = mem_grow(m->rgb, n, 3);
 }
 
-/* Where the pixel of row y and column x of the upright picture lies in m. */
+/* The offset in m of the pixel of row y and column x of the upright picture. */
 static size_t source(const struct image *m, unsigned orientation, size_t x, size_t y)
 {
 	size_t right = m->width - 1, bottom = m->height - 1;

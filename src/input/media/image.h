@@ -2,10 +2,9 @@
 /*
  * image.h - pictures in and out; datasets spec 4.4 and 4.5.
  *
- * A picture in memory is 8-bit RGB, rows from the top, no padding: what Pillow's
- * convert("RGB") would give, with transparency laid on white; 16-bit grey is cut off at 255, not
- * scaled, as it is there. Animated files give their first frame. All functions may run in many
- * threads at once.
+ * A picture in memory is 8-bit RGB, rows from the top, no padding: as Pillow's convert("RGB"), with
+ * transparency over white; 16-bit grey is cut off at 255, not scaled, as in Pillow. Animated files
+ * give their first frame. All functions may run in many threads at once.
  */
 #pragma once
 #include <stdbool.h>
@@ -42,17 +41,17 @@ int image_png(const struct image *m, struct buf *out, struct err *e);
  */
 
 /*
- * No file says more pixels in a byte: deflate makes 1032 of one, 8 pixels each. (A lossless WebP
- * may say all in none.)
+ * Upper limit of pixels per byte of a file: deflate makes 1032 bytes of one, 8 pixels each. (A
+ * lossless WebP can encode any number in almost nothing.)
  */
 #define IMAGE_PIXELS_PER_BYTE_MAX 8256
 
 /*
- * Zeroed memory for RGBA, 4 bytes a pixel, in m->rgb. bytes: of the file, which bound its pixels;
- * 0: they do not. ERR_LIMIT; ERR_PARSE when empty or more than the bytes can say.
+ * Zeroed memory for RGBA, 4 bytes a pixel, in m->rgb. bytes: size of the file, which limits its
+ * pixels; 0: no limit. ERR_LIMIT; ERR_PARSE when empty or more than the bytes can hold.
  */
 int image_begin(struct image *m, uint64_t width, uint64_t height, size_t bytes, struct err *e);
-/* RGBA becomes RGB in place, laid on white with Pillow's rounding. */
+/* RGBA becomes RGB in place, over white with Pillow's rounding. */
 void image_over_white(struct image *m);
 
 int jpeg_decode(struct str bytes, struct image *out, struct err *e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * none.c - in place of audio.c, video.c and the decoders in a program that is built with MEDIA=0,
- * and so without the headers of their libraries: everything is refused.
+ * none.c - replaces audio.c, video.c and the decoders in a program built with MEDIA=0, without the
+ * headers of their libraries: everything is refused.
  */
 #include "input/media/audio.h"
 #include "input/media/image.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * video.c - see video.h; FFmpeg's own encoder of MPEG-4 Part 2, told what OpenCV tells it.
+ * video.c - see video.h; FFmpeg's own encoder of MPEG-4 Part 2, with OpenCV's settings.
  *
  * One thread per file and "bit exact" everywhere: the same frames give the same bytes.
  *
- * The library is loaded when the first video is made: it brings more than a hundred others, which
+ * The library is loaded when the first video is made: it loads more than a hundred others, which
  * would take most of the time that any command needs to start.
  */
 #include "input/media/video.h"
@@ -20,7 +20,7 @@
 #define QUANTISER_MIN 3     /* finer ones make the rate control underrun */
 #define IO_BYTES 65536
 
-/* What is called of it; libavcodec and libavutil are found by way of libavformat. */
+/* The functions in use; libavcodec and libavutil are found through libavformat. */
 #define VIDEO_CALLS(X) X(av_frame_alloc) X(av_frame_free) X(av_frame_get_buffer) \
 	X(av_frame_make_writable) X(av_free) X(av_freep) X(av_interleaved_write_frame) \
 	X(av_log_set_level) X(av_malloc) X(av_packet_alloc) X(av_packet_free) \
@@ -171,8 +171,8 @@ static int encode(struct video_work *w, const AVFrame *frame)
 }
 
 /*
- * BT.601, 16 to 235, one chroma value for four pixels. By hand: what a library computes
- * depends on its version and the processor.
+ * BT.601, 16 to 235, one chroma value for four pixels. Computed here, as a library's results depend
+ * on its version and the processor.
  */
 static void put_pair(AVFrame *f, size_t y, const uint8_t *top, const uint8_t *bottom)
 {

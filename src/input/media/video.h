@@ -2,8 +2,8 @@
 /*
  * video.h - MP4 files from frames; datasets spec 4.4.
  *
- * MPEG-4 Part 2 (tag mp4v), 30 frames a second, yuv420p, an intra frame every 12: what OpenCV's
- * VideoWriter makes. Odd sizes lose their last column or row.
+ * MPEG-4 Part 2 (tag mp4v), 30 frames a second, yuv420p, an intra frame every 12, like OpenCV's
+ * VideoWriter. Odd sizes lose their last column or row.
  */
 #pragma once
 #include <stdint.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * burstgpt.c - lengths of recorded conversations with made-up text; datasets spec 5.3.
+ * burstgpt.c - lengths of recorded conversations with generated text; datasets spec 5.3.
  *
- * Rows of the model GPT-4 with an answer are drawn as pandas draws them. Columns are known
- * by their names. Eight bytes a row stay in memory, whatever else the file holds.
+ * Rows of the model GPT-4 with an answer are drawn as pandas draws them. Columns are found by their
+ * names. Eight bytes a row stay in memory, whatever else the file holds.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -125,7 +125,7 @@ static int read_file(struct burstgpt_build *b, const char *path, struct err *e)
 
 /* ---- requests ---- */
 
-/* Request i's text is of the ids i, i + 1, ... of the vocabulary. */
+/* Request i's text is made of the vocabulary's ids i, i + 1, ... */
 static bool make_one(void *self, size_t item, unsigned worker)
 {
 	struct burstgpt_build *b = self;

@@ -2,9 +2,9 @@
 /*
  * custom.c - the user's own prompts, one JSON object per line; datasets spec 5.5.
  *
- * A prompt is one user message: what the chat template makes of it is sent and
- * counted, special tokens included, so a BOS that both the template and the tokenizer
- * add is counted twice, as upstream does.
+ * A prompt is one user message: it is sent and counted with the chat template applied, special
+ * tokens included, so a BOS that both the template and the tokenizer add is counted twice, as
+ * upstream does.
  */
 #include <stdlib.h>
 
@@ -16,10 +16,7 @@
 #include "input/data/media.h"
 #include "input/data/source.h"
 
-/*
- * The sampler of custom, spec_bench and speed_bench: a text per row, put
- * through the chat template.
- */
+/* The sampler of custom, spec_bench and speed_bench: one text per row, with the chat template. */
 struct custom_sampler {
 	const struct dataset_opts *o;
 	const struct dataset_env *env; /* its seed is the set's */
@@ -33,7 +30,7 @@ struct custom_sampler {
 	const char *input_option;   /* the option that says so */
 	/* Appends the row's text; false: it has none. */
 	bool (*text)(struct json_slice row, struct buf *out);
-	/* A row that is only a notice is left out, with a note; NULL: there are none. */
+	/* A row that is only a notice is left out, with a note; NULL: the set has none. */
 	bool (*is_notice)(struct json_slice row);
 	/* its own */
 	struct dataset_rows rows;
@@ -62,7 +59,7 @@ static int custom_output_tokens(const struct dataset_rows *rows, size_t i, struc
 	return 0;
 }
 
-/* Says whether it is this row or all of them that have no text. */
+/* Reports whether this row has no text, or none has. */
 static int refuse_text(struct custom_sampler *s, size_t i, struct err *e)
 {
 	struct json_slice row, v;
@@ -98,7 +95,7 @@ static int text_draft(void *self, size_t i, struct arena *a, struct draft *d, st
 	} else {
 		d->sample.prompt = arena_str(a, buf_str(&s->scratch));
 	}
-	/* Without a tokenizer upstream asks for one token, whatever the flag says. */
+	/* Without a tokenizer upstream asks for one token, whatever the option says. */
 	d->sample.output_len = s->env->tokenizer ? asked : 1;
 	if (s->is_known_only && rows_own_keys(&s->rows, i, row, a, d, e) < 0)
 		return -1;
@@ -225,7 +222,7 @@ struct image_rows {
 	struct buf text;
 };
 
-/* What make_media needs of a row: the list and which of the two forms it is. */
+/* Input of make_media: a row's list and which of the two forms it has. */
 struct images {
 	struct json_slice list; /* raw, in the lot's arena */
 	bool is_content;
@@ -263,7 +260,7 @@ static int check_part(struct json_slice part, struct err *e)
 		       "and image_url", (int)(type.raw.n < 100 ? type.raw.n : 100), type.raw.p);
 }
 
-/* Every line is looked at before any is sent. */
+/* Every line is checked before any is sent. */
 static int check_row(void *self, struct json_slice row, struct err *e)
 {
 	struct json_slice list, prompt, item;
@@ -291,7 +288,7 @@ static int check_row(void *self, struct json_slice row, struct err *e)
 	return n ? 1 : refuse(e, is_content ? "\"content\" is empty" : "\"image_files\" is empty");
 }
 
-/* All texts of a content list, one behind the other: what is counted. */
+/* All texts of a content list, joined: the text that is counted. */
 static void join_texts(struct json_slice content, struct buf *out)
 {
 	struct json_iter it = json_iter(content);
@@ -331,7 +328,7 @@ static int image_draft(void *self, size_t i, struct arena *a, struct draft *d, s
 	return rows_own_keys(&s->rows, i, row, a, d, e) < 0 ? -1 : 1;
 }
 
-/* {"type": "image_url", "image_url": {"url": ..., what else the row's object has}} */
+/* {"type": "image_url", "image_url": {"url": ..., and the other members of the row's object}} */
 static int put_image(const struct image_rows *s, struct json_slice ref, struct json_slice object,
 		     struct json_writer *w, struct err *e)
 {
@@ -459,11 +456,10 @@ const struct dataset dataset_custom_mm = {
 /* ---- custom_audio ---- */
 
 /*
- * The user's own recordings with prompts, one JSON object per line; datasets
- * spec 5.7.
+ * The user's own recordings with prompts, one JSON object per line; datasets spec 5.7.
  *
- * With --enable-multimodal-chat the sound is a content part behind the text, else a WAV
- * file to upload. "audio" is a path, {"array": [...], "sampling_rate": n} or [[...], n].
+ * With --enable-multimodal-chat the sound is a content part after the text, else a WAV file to
+ * upload. "audio" is a path, {"array": [...], "sampling_rate": n} or [[...], n].
  */
 
 #define OUTPUT_TOKENS 256 /* without a tokenizer and without any other number */
@@ -555,7 +551,7 @@ static int draft_sound(struct audio_rows *s, size_t i, struct json_slice row, st
 	return 0;
 }
 
-/* The flag, or each row's own; upstream's default where there is no tokenizer. */
+/* The option's value, or each row's own; upstream's default if there is no tokenizer. */
 static int output_len(const struct audio_rows *s, size_t i, struct json_slice row, int64_t *out,
 		      struct err *e)
 {
@@ -716,7 +712,7 @@ const struct dataset dataset_custom_audio = {
 /*
  * The first turns of Spec-Bench's question.jsonl; datasets spec 5.8.
  *
- * The order is that of seed 0 whatever --seed says, as upstream.
+ * The order is always that of seed 0, whatever --seed is, as upstream.
  */
 
 static bool turn_text(struct json_slice row, struct buf *out)
@@ -762,9 +758,8 @@ const struct dataset dataset_spec_bench = {
  * First messages of one subset of SPEED-Bench; datasets spec 5.9.
  *
  * The path is the folder with SUBSET.jsonl that the set's own preparation script writes. Without
- * that file it is read as the set lies on the hub: Parquet files with "turns", many of
- * which hold only a notice that the text must be fetched. The order is that of seed 0
- * whatever --seed says, as upstream.
+ * that file it is read in the hub's form: Parquet files with "turns", many of which hold only a
+ * notice that the text must be downloaded. The order is always that of seed 0, as upstream.
  */
 
 /* messages[0].content, or turns[0]. */
@@ -786,7 +781,10 @@ static bool has_word(struct str text, struct str word)
 	return memmem(text.p, text.n, word.p, word.n) != NULL;
 }
 
-/* In capitals, saying that the full data must be fetched; only raw files have such rows. */
+/*
+ * True for a notice in capitals that the full data must be downloaded; only raw files have such
+ * rows.
+ */
 static bool is_notice(struct json_slice row)
 {
 	struct json_slice list;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hf.c - the classes of hub datasets, and the way from rows to requests that they share; see
- * hf.h.
+ * hf.c - the classes of hub datasets, and the common steps from rows to requests; see hf.h.
  *
- * A class is recognised by --dataset-path or --hf-name, in the order of the table. Upstream
- * refuses what is in no row; here the last row takes any data that has text, and says so.
+ * A class is recognized by --dataset-path or --hf-name, in the order of the table. Upstream refuses
+ * datasets outside the table; here the last row takes any data with text, with a note.
  */
 #include "input/sets/hf.h"
 
@@ -166,7 +165,7 @@ static int check(const struct dataset_opts *o, const struct dataset_env *env, st
 	return 0;
 }
 
-/* Options of one class, asked for with another. */
+/* Notes options of other classes. */
 static void note_other_classes(struct hf *h)
 {
 	const struct dataset_opts *o = h->opts;
@@ -188,7 +187,7 @@ static void note_other_classes(struct hf *h)
 		dataset_note(h->w, "--hf-split has no effect on %s datasets", h->class->name);
 }
 
-/* What was asked for and has no effect on this class. */
+/* Notes options without effect on this class. */
 static void note_unused(struct hf *h)
 {
 	const struct dataset_opts *o = h->opts;
@@ -218,7 +217,7 @@ static int draft(void *self, size_t i, struct arena *a, struct draft *d, struct 
 	int rc = hf_next_row(h, i, &row, e);
 
 	if (rc == 0)
-		h->take.rows = i; /* there is no such row, nor any behind it */
+		h->take.rows = i; /* there is no such row, nor any after it */
 	if (rc <= 0)
 		return rc;
 	if (row.object.kind != JSON_OBJECT)
@@ -238,9 +237,9 @@ static int draft(void *self, size_t i, struct arena *a, struct draft *d, struct 
 }
 
 /*
- * Ids that carry a row's place have gaps where rows were left out, and copies are numbered
- * behind the accepted: where the two would meet, which upstream refuses, ids count the
- * accepted instead.
+ * Ids made of row numbers have gaps where rows were left out, and copies are numbered after the
+ * accepted rows. If the two would collide, which upstream refuses, ids count the accepted rows
+ * instead.
  */
 static void number(struct hf *h)
 {

@@ -2,10 +2,9 @@
 /*
  * hf.h - datasets of the Hugging Face hub; datasets spec 5.12 to 5.23. Private to data/.
  *
- * The table in hf.c has one row per class of datasets: what it is known by, and all that can
- * be said of it without code. What one row of its data becomes is a draft function, in a
- * file per family (hf_text.c, hf_chat.c, ...); hf_rows.c brings the rows in their order and
- * reads single columns of them.
+ * The table in hf.c has one row per class of datasets: its names, and everything about it that is
+ * not code. A draft function turns one row of the data into a request, in a file per family
+ * (hf_text.c, hf_chat.c, ...); hf_rows.c provides the rows in their order and reads their columns.
  */
 #pragma once
 #include <stddef.h>
@@ -25,14 +24,14 @@ enum hf_gate {
 	HF_CHAT,  /* openai-chat */
 };
 
-/* One row of data, for the time of one draft. */
+/* One row of data during one draft. */
 struct hf_row {
 	struct hf *hf;
 	size_t shard, row;         /* which one it is */
 	struct json_slice object;
 };
 
-/* common.h: 1, 0 (not wanted) or -1. The answer of a draft is dropped when lengths are given. */
+/* build.h: 1, 0 (left out) or -1. The answer of a draft is dropped when lengths are given. */
 typedef int hf_draft_fn(const struct hf_row *r, struct arena *a, struct draft *d, struct err *e);
 
 struct hf_class {
@@ -82,9 +81,9 @@ struct hf {
 
 /* ---- hf_rows.c: rows in their order ---- */
 
-/* The files of the split that is asked for, in the order that is asked for. */
+/* Opens the files of the requested split, in the requested order. */
 int hf_open_split(struct hf *h, struct err *e);
-/* Opens path as the table of a shard; of a split this happens by itself when it is due. */
+/* Opens path as the table of a shard; for a split this happens by itself when needed. */
 int hf_open_table(struct hf *h, size_t shard, const char *path, struct err *e);
 /* 1 and the i-th row (asked for from 0 upwards); 0: that was all; -1. */
 int hf_next_row(struct hf *h, size_t i, struct hf_row *out, struct err *e);
@@ -92,33 +91,33 @@ void hf_close_rows(struct hf *h);
 
 /* ---- hf_rows.c: columns ---- */
 
-/* Fills e with what is wrong with a row, behind where it stands; returns -1. */
+/* Fills e with the row's place followed by the error; returns -1. */
 __attribute__((format(printf, 3, 4)))
 int hf_refuse(const struct hf_row *r, struct err *e, const char *fmt, ...);
-/* The column must be there; a null is. -1 with e, which names the columns that there are. */
+/* The column must exist, but may be null. -1 with e, which lists the existing columns. */
 int hf_column(const struct hf_row *r, const char *column, struct json_slice *out, struct err *e);
 /* The column must be text; a copy in a. */
 int hf_text(const struct hf_row *r, const char *column, struct arena *a, struct str *out,
 	    struct err *e);
 /* Appends v as Python's format() would: texts as they are, null as None. */
 void hf_format(struct buf *out, struct json_slice v);
-/* The column's value likewise. */
+/* Appends the column's value in the same form. */
 int hf_add_column(const struct hf_row *r, const char *column, struct buf *out, struct err *e);
 /* Takes out the text that was built in h->text, as a copy in a. */
 struct str hf_built(const struct hf_row *r, struct arena *a);
 /*
- * The bytes of a binary value ("data:;base64,..."), in a. 1; 0: v is no such text; -1 it is
+ * The bytes of a binary value ("data:;base64,..."), in a. 1; 0: v is not such a text; -1: it is
  * damaged.
  */
 int hf_bytes(const struct hf_row *r, struct json_slice v, struct arena *a, struct str *out,
 	     struct err *e);
 /*
- * The local file that a row calls name: as it is, in the folder or repository of the
- * data, in the repository of the class (downloaded then). *out without p: there is none.
+ * The local file for a name in a row: the name as a path, in the folder or repository of the data,
+ * in the repository of the class (then downloaded). *out without p: there is none.
  */
 int hf_file(const struct hf_row *r, struct str name, struct arena *a, struct str *out,
 	    struct err *e);
-/* Where the row stands ("train.jsonl:17"), in a. */
+/* The place of the row ("train.jsonl:17"), in a. */
 const char *hf_where(const struct hf_row *r, struct arena *a);
 
 /* ---- the families ---- */
@@ -142,15 +141,15 @@ void hf_finish_bfcl(struct hf *h);
 void hf_finish_any(struct hf *h);
 
 /*
- * The order in which rows of a Hugging Face dataset come; datasets spec 8.2.
+ * The order of the rows of a Hugging Face dataset; datasets spec 8.2.
  *
- * Rows are known by shard (data file) and number in it. A shard's number of rows is asked for
- * when its first row is due, so that files which are never reached need not be there;
- * ORDER_WHOLE asks for all of them at once.
+ * Rows are identified by shard (data file) and number in it. A shard's number of rows is asked for
+ * when its first row is due, so that files which are never reached need not be there; ORDER_WHOLE
+ * asks for all of them at once.
  *
  * Orders equal the library's to the last row: the streams of 2.x to 4.x (the reference here: 4.8.5)
- * and those of 5.x (5.2.0), which takes rows by the hundred where it knows the types of the
- * columns beforehand (Parquet, JSON lines) and one by one elsewhere (arrays, CSV, text).
+ * and those of 5.x (5.2.0), which takes rows by the hundred where it knows the types of the columns
+ * beforehand (Parquet, JSON lines) and one by one elsewhere (arrays, CSV, text).
  *
  * Memory: ORDER_WHOLE 8 bytes per row, streams 64 KiB. Not thread-safe.
  */
@@ -160,7 +159,7 @@ enum order_kind {
 	ORDER_WHOLE,     /* Dataset.shuffle(seed): --no-stream */
 	ORDER_STREAM,    /* IterableDataset.shuffle(seed), buffer of 1000, library 2.x to 4.x */
 	ORDER_STREAM_5,  /* the same of library 5.x: shards side by side, half a buffer at a time */
-	ORDER_STREAM_5_ROWS, /* likewise, of arrays, CSV and text lines */
+	ORDER_STREAM_5_ROWS, /* the same, for arrays, CSV and text lines */
 };
 
 struct order_row {

@@ -157,8 +157,8 @@ static int add_question(const struct hf_row *r, struct buf *text, struct err *e)
 }
 
 /*
- * Videos are named by their place on the hub. What is sent is the copy on this machine, as a
- * file that the server must be able to read, or its bytes; where there is no copy, the place.
+ * Videos are named by their place on the hub. The local copy is sent, as a file that the server
+ * must be able to read, or as its bytes; without a copy, the place.
  */
 static int add_video(const struct hf_row *r, struct str url, struct arena *a, struct draft *d,
 		     struct err *e)
@@ -224,9 +224,8 @@ int hf_draft_mmstar(const struct hf_row *r, struct arena *a, struct draft *d, st
 /*
  * Hub datasets of speech: spec 4.6, 5.19.
  *
- * A recording that is stored in the data is uploaded as a WAV file, one that is a file of its
- * own as it is. With --enable-multimodal-chat, which upstream does not know here, either is a
- * content part.
+ * A recording stored in the data is uploaded as a WAV file, one in a file of its own as it is. With
+ * --enable-multimodal-chat, which upstream does not support here, either is a content part.
  */
 
 #define EARNINGS "ArtificialAnalysis/Earnings22-Cleaned-AA"
@@ -240,7 +239,7 @@ struct recording {
 
 int hf_open_asr(struct hf *h, struct err *e)
 {
-	/* Upstream never streams this one: its rows point to files beside. */
+	/* Upstream never streams this one, as its rows refer to other files. */
 	h->is_whole = h->id && strcmp(h->id, EARNINGS) == 0;
 	return hf_open_split(h, e);
 }

@@ -39,7 +39,7 @@ struct hf_order {
 	/* ORDER_WHOLE: numbers of rows, and where each shard ends in them */
 	size_t *place;
 	uint64_t *end, total, done;
-	/* streams: rows waiting, and of 5.x those that were chosen among them */
+	/* streams: buffered rows, and for 5.x the ones chosen from them */
 	struct order_row held[HELD_ROWS], chosen[HELD_ROWS];
 	size_t held_n, chosen_n, chosen_at;
 	uint16_t slot[DRAWN_AT_ONCE];
@@ -91,7 +91,7 @@ static int next_whole(struct hf_order *o, struct order_row *out)
 	if (o->done == o->total)
 		return 0;
 	place = o->place[o->done++];
-	while (high - low > 1) { /* the first shard that ends behind place */
+	while (high - low > 1) { /* the first shard that ends after place */
 		size_t mid = low + (high - low) / 2;
 
 		if (o->end[mid - 1] > place)
@@ -116,7 +116,7 @@ static void shuffle_rows(struct pcg64 *rng, struct order_row *row, size_t n,
 		out[i] = row[place[i]];
 }
 
-/* All that is held becomes what is chosen. */
+/* Chooses all rows in the buffer. */
 static void choose_rest(struct hf_order *o)
 {
 	shuffle_rows(&o->rng, o->held, o->held_n, o->chosen);
@@ -143,7 +143,7 @@ static size_t draw_slot(struct hf_order *o)
 	return o->slot[o->slot_at++];
 }
 
-/* A row that comes in pushes out a random one. */
+/* Each new row replaces a random one in the buffer, which comes out. */
 static int next_stream(struct hf_order *o, struct order_row *out, struct err *e)
 {
 	struct order_row row;
@@ -215,7 +215,9 @@ static int next_stream_5(struct hf_order *o, struct order_row *out, struct err *
 	return next_chosen(o, out);
 }
 
-/* Shards in the order of a generator that is seeded alike; the buffer's begins anew. */
+/*
+ * Puts shards into the order of an equally seeded generator; the buffer's generator starts again.
+ */
 static void open_stream(struct hf_order *o)
 {
 	struct pcg64 rng = o->rng;
@@ -326,8 +328,8 @@ static int count_rows(void *self, size_t shard, uint64_t *rows, struct err *e)
 /* ---- the order ---- */
 
 /*
- * Library 5.x streams rows one by one where it does not know the types of their columns before
- * it has read them: arrays of JSON and CSV. Of several files the first one tells.
+ * Library 5.x streams rows one by one if it does not know the types of their columns before reading
+ * them: arrays of JSON and CSV. The first of several files decides.
  */
 static int stream_kind(struct hf *h, enum order_kind *out, struct err *e)
 {
@@ -346,7 +348,7 @@ static int stream_kind(struct hf *h, enum order_kind *out, struct err *e)
 	return 0;
 }
 
-/* The files of the subset; the class's own is not looked for in a copy that has none at all. */
+/* Opens the files of the subset; the class's own subset is not required in a copy without any. */
 static int open_source(struct hf *h, struct err *e)
 {
 	struct source_opts plain = h->where;
@@ -526,8 +528,8 @@ int hf_bytes(const struct hf_row *r, struct json_slice v, struct arena *a, struc
 }
 
 /*
- * In the data, then in the repository that they are a copy of, where the hub's library looks
- * first; a repository that cannot be had has no file.
+ * Looks in the data, then in the repository of which it is a copy, where the hub's library looks
+ * first. An unavailable repository has no file.
  */
 static int find_file(struct hf *h, const char *name, struct buf *path, struct err *e)
 {

@@ -13,8 +13,8 @@
 /*
  * Data of no known class: the column of prompts is found by its name; spec 8.5.
  *
- * Recorded conversations give their first user turn and the reply to it; other columns of
- * prompts go with a column of answers, whose length is asked for.
+ * Recorded conversations give their first user turn and the reply to it; other columns of prompts
+ * are paired with a column of answers, whose length is asked for.
  */
 
 static const char *const prompt_columns[] = {
@@ -64,7 +64,7 @@ static struct json_slice find_reply(struct json_iter *it)
 	return (struct json_slice){ 0 };
 }
 
-/* The text that a value stands for, and in a conversation the reply to it (raw.p NULL: none). */
+/* The text of a value, and for a conversation the reply to it (raw.p NULL: none). */
 static bool find_text(struct json_slice v, struct json_slice *text, struct json_slice *reply)
 {
 	struct json_iter it;
@@ -160,7 +160,10 @@ int hf_draft_any(const struct hf_row *r, struct arena *a, struct draft *d, struc
 		return -1;
 	if (asked && read_column(r, asked, a, d))
 		return 1;
-	/* Both together are one prompt, and come before the other columns of texts. */
+	/*
+	 * "context" and "input" together are one prompt, and are tried before the other columns of
+	 * texts.
+	 */
 	if (!asked && json_member(r->object, "context", &v) && read_column(r, "input", a, d))
 		return 1;
 	for (size_t i = 0; !asked && i < COUNT(prompt_columns); i++) {
@@ -196,8 +199,8 @@ void hf_finish_any(struct hf *h)
 /*
  * The Berkeley function calling leaderboard: spec 5.23.
  *
- * A category is a file of its own; rows come from all of them in turn, then shuffled. The
- * functions of a row become tools that its messages are sent with.
+ * A category is a file of its own; rows come from all of them in turn, then shuffled. A row's
+ * functions become tools of its request.
  */
 
 #define CATEGORIES "simple,live_simple,multiple"
@@ -267,7 +270,7 @@ int hf_open_bfcl(struct hf *h, struct err *e)
 
 /* ---- rows ---- */
 
-/* The set's own names of types become those of JSON schemas, however deep they stand. */
+/* Renames the set's types to those of JSON schemas, at any depth. */
 static void rename_types(struct json_value *v)
 {
 	static const struct { const char *from, *to; } name[] = {
@@ -310,7 +313,10 @@ static struct str make_tools(const struct hf_row *r, struct json_value *function
 	return hf_built(r, a);
 }
 
-/* What the lengths count: the rendered template, or the bare texts, which is said at the end. */
+/*
+ * Appends the text that lengths count: the rendered template, or the bare texts, with a note at the
+ * end.
+ */
 static int add_counted(const struct hf_row *r, const struct json_value *messages, struct str tools,
 		       struct arena *a, struct draft *d, struct err *e)
 {
@@ -392,7 +398,7 @@ void hf_finish_bfcl(struct hf *h)
 
 /* Hub datasets of recorded conversations, with and without a picture: spec 5.16. */
 
-/* The first two turns; a conversation without them is none. */
+/* The first two turns; conversations without them are left out. */
 int hf_draft_conversation(const struct hf_row *r, struct arena *a, struct draft *d, struct err *e)
 {
 	struct json_slice turns, turn[2], value[2];
@@ -428,12 +434,12 @@ int hf_draft_multimodal_conversation(const struct hf_row *r, struct arena *a, st
 /*
  * Hub datasets of changes to code: spec 5.18, 5.20.
  *
- * The sentences of the prompts are upstream's to the byte: what is measured depends on them.
+ * The sentences of the prompts are upstream's to the byte, as the measurement depends on them.
  */
 
 /*
- * What follows the marker. Without one upstream's search gives -1, which Python takes as "from
- * the last character on"; a length that is asked for must equal upstream's.
+ * The text after the marker. Without a marker upstream's search gives -1, which Python takes as
+ * "from the last character on"; the requested length must equal upstream's.
  */
 static struct str editable_part(struct str output)
 {
@@ -504,7 +510,7 @@ int hf_draft_blazedit(const struct hf_row *r, struct arena *a, struct draft *d, 
 
 /* ---- questions ---- */
 
-/* The two texts around which everything is said: what to do, and that code alone is wanted. */
+/* The two texts around the instruction: the task, and that only code is wanted. */
 int hf_draft_instruct_coder(const struct hf_row *r, struct arena *a, struct draft *d,
 			    struct err *e)
 {

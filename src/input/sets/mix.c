@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mix.c - requests of several sets in one run, each with its share; ours, not upstream's.
+ * mix.c - requests of several sets in one run, each with its share; not in upstream.
  *
- * Which set each request comes from is drawn first, from a fork of the seed; then every set is
- * built on its own with as many prompts as it has to give, from --seed plus its place in the
- * list, so that two sets of one kind do not give the same prompts. Nothing is drawn from the
- * run's own generators: arrival times are those of any other set.
+ * The set of each request is drawn first, from a fork of the seed; then every set is built by
+ * itself with the resulting number of prompts, seeded with --seed plus its place in the list, so
+ * that two sets of one kind do not give the same prompts. Nothing is drawn from the run's own
+ * generators: arrival times are those of any other set.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -104,7 +104,7 @@ static bool is_generation(const struct dataset_env *env)
 	return false;
 }
 
-/* The row's keys over those of its set, and both over what the set always has. */
+/* Merges the row's keys over those of its set, and both over the set's defaults. */
 static void own_keys(struct mix *m, const struct mix_part *p, struct sample *s)
 {
 	const int64_t asked = p->set.own.output_len;

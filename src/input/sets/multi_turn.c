@@ -6,13 +6,13 @@
  * when there is one choice), from a fork of the seed, then lengths and offsets as the random set
  * draws them, once for all first turns and once for all later ones.
  *
- * Ours: numbers of turns and lengths by laws, and think times by a law from the generator of
- * --seed + 1, so that they change nothing else; a system message that all conversations share,
- * and a beginning of its own for each conversation.
+ * Not in upstream: numbers of turns and lengths from distributions, and think times from a
+ * distribution with the generator of --seed + 1, so that they change no other draws; a system
+ * message that all conversations share, and a beginning of its own for each conversation.
  *
  * With a prefix ratio there is no history: every turn is one message of [prefix of the run]
- * [global][the conversation's][its own], where global and conversation are so many tokens of the
- * first turn's length, on every turn.
+ * [global][the conversation's][its own], where global and conversation are shares of the first
+ * turn's length, on every turn.
  */
 #include "input/sets/multi_turn.h"
 
@@ -80,7 +80,7 @@ int multi_turn_check(const char *set, const struct dataset_opts *o, const struct
 	return check_ratios(set, o, e);
 }
 
-/* n values by a law, from a fork of the seed; no law: out stays as it is. */
+/* Draws n values from a distribution, with a fork of the seed; without one out is unchanged. */
 static int draw_by_law(const char *option, const char *law, uint64_t seed, const char *purpose,
 		       int64_t least, int64_t most, int64_t *out, size_t n, struct err *e)
 {
@@ -116,7 +116,7 @@ static void put_parts(struct conversations *c, struct message *m, struct buf *js
 	m->parts = arena_str(&c->arena, buf_str(json));
 }
 
-/* Answers have the lengths of the data, whatever the model would say. */
+/* Makes answers have the dataset's lengths, whatever the model would generate. */
 static void ask_min_tokens(struct workload *w)
 {
 	for (size_t i = 0; i < w->n; i++)
@@ -152,7 +152,7 @@ int multi_turn_sessions(struct conversations *c, const struct dataset_opts *o,
 
 	const struct conversation_turns turns = {
 		.tokens_max = o->max_model_len.is_set ? o->max_model_len.v : 0,
-		/* One turn is no conversation, unless that was asked for. */
+		/* A single turn is not a conversation, unless asked for. */
 		.turns_min = least > 1 && !o->multi_turn_turns_dist ? 2 : 1,
 		.gap_s = o->multi_turn_delay_ms / 1e3, .is_without_history = shares_prefixes(o),
 		.is_named_by_turn = true, .request_id_prefix = env->request_id_prefix,
@@ -255,7 +255,7 @@ static int draw_turns(struct random_turns *x, struct err *e)
 	return 0;
 }
 
-/* What every turn of a prefix-sharing run begins with, and what is left for the rest. */
+/* Splits the length of a prefix-sharing run's turns into the common beginnings and the rest. */
 static int split_lengths(struct random_turns *x, int64_t *first, int64_t *later, struct err *e)
 {
 	const struct dataset_opts *o = x->o;
@@ -285,7 +285,7 @@ static void add_message(struct conversations *c, enum speaker role, struct str t
 	m->tokens = (uint32_t)tokens;
 }
 
-/* What texts begin with; those without text are not there. */
+/* The common beginnings of texts; absent if empty. */
 enum shared { OF_ALL, OF_CONVERSATION, OF_FIRST_TURN, SYSTEM_MESSAGE, SHARED };
 
 static void begin_with(const struct turn_texts *shared, size_t j, struct buf *text, size_t *tokens)
@@ -332,7 +332,7 @@ static void assemble(struct random_turns *x, const struct turn_texts text[2],
 	buf_release(&joined);
 }
 
-/* n texts of so many tokens behind a prefix; none to draw for output lengths. */
+/* Makes n texts of this many tokens after a prefix; draws no output lengths. */
 static int make_shared(struct random_turns *x, const struct ids *prefix, int64_t tokens, size_t n,
 		       struct turn_texts *out, struct err *e)
 {
@@ -469,7 +469,7 @@ static bool read_text(struct json_slice message, struct buf *out)
 	return rows_text(message, "value", out) || rows_text(message, "content", out);
 }
 
-/* Each text of a human, if it is not empty, with the message after it, whoever says that. */
+/* Each non-empty text of a human, with the message after it, from any speaker. */
 static void find_pairs(struct shared_talks *x, struct json_slice list, size_t most,
 		       struct arena *a)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * multi_turn.h - --multi-turn of upstream's Rust client: conversations of random texts, or of
- * rows that have ShareGPT's shape. Private to data/.
+ * multi_turn.h - --multi-turn of upstream's Rust client: conversations of random texts, or of rows
+ * in ShareGPT's form. Private to data/.
  *
  * --num-prompts is the number of conversations. A session is "conv-<j>", its request ids are
  * <prefix>conv-<j>-turn<t>, and users' messages are lists of one text part. Upstream's generator is
- * not ours, so requests are alike in number, length and shape, not in text.
+ * not reproduced, so requests are equal in number, length and form, not in text.
  */
 #pragma once
 #include "input/data/build.h"
 #include "input/trace/conversation.h"
 
-/* What is wrong with the options for this set ("random", "sharegpt" or "hf"). ERR_USAGE. */
+/* Checks the options for this set ("random", "sharegpt" or "hf"). ERR_USAGE. */
 int multi_turn_check(const char *set, const struct dataset_opts *o, const struct dataset_env *env,
 		     struct err *e);
 int multi_turn_random(const struct dataset_opts *o, const struct dataset_env *env,
@@ -35,8 +35,8 @@ int multi_turn_talks(const struct multi_turn_talks *rows, const struct dataset_o
 		    struct err *e);
 
 /*
- * The sessions of c by o's options; c's users' messages become lists of one text part. Notes
- * how many --max-model-len left out.
+ * Makes c's sessions by o's options; c's users' messages become lists of one text part. Notes how
+ * many --max-model-len left out.
  */
 int multi_turn_sessions(struct conversations *c, const struct dataset_opts *o,
 			const struct dataset_env *env, struct workload *w, struct err *e);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * random.c - prompts of a chosen token length from consecutive vocabulary ids; datasets spec
- * 3.1 to 3.7, the same draws as upstream for the same seed.
+ * random.c - prompts of a chosen token length from consecutive vocabulary ids; datasets spec 3.1 to
+ * 3.7, the same draws as upstream for the same seed.
  *
- * Ours: ids in place of text (--prompt-token-ids), lengths from distributions. The latter
- * replace lengths that are drawn all the same, so that nothing else moves.
+ * Not in upstream: ids in place of text (--prompt-token-ids), lengths from distributions. Lengths
+ * are drawn as usual and then replaced by the latter, so that no other draws change.
  */
 #include "input/sets/random.h"
 
@@ -22,9 +22,9 @@
 #include "input/token/tokenizer.h"
 
 /*
- * --random-cache-hit-fraction and --random-cache-ratio: of the prompts of
- * random, that share begins with ids all of them have, over that part of its whole length; the
- * others have nothing in common. Lengths stay what they were. Datasets spec 11; private to data/.
+ * --random-cache-hit-fraction and --random-cache-ratio: this fraction of the prompts begins with
+ * common ids, over this ratio of each prompt's length; the others have nothing in common. Lengths
+ * do not change. Datasets spec 11; private to data/.
  */
 struct random_cache {
 	bool *is_hit;      /* per request; NULL: nothing is shared */
@@ -70,7 +70,7 @@ static void choose_hits(struct random_cache *c, struct pcg64 *rng, double fracti
 	free(order);
 }
 
-/* round(fraction * n) of the n requests are hits, drawn by a generator of their own. */
+/* round(fraction * n) of the n requests are hits, drawn with a separate generator. */
 static void random_cache_init(struct random_cache *c, const struct random_gen *g,
 			      const struct dataset_opts *o, const struct random_lengths *l)
 {
@@ -95,7 +95,7 @@ static void random_cache_init(struct random_cache *c, const struct random_gen *g
 	}
 }
 
-/* What stands behind the first n ids of a list, its bracket included. */
+/* The list after its first n ids, with the closing bracket. */
 static struct str behind(struct str list, size_t n)
 {
 	while (n-- && list.n) {
@@ -109,7 +109,7 @@ static struct str behind(struct str list, size_t n)
 	return list;
 }
 
-/* The prompt, its beginning shared where it is a hit; scratch holds such a one. */
+/* The prompt, with the common beginning if it is a hit; scratch then holds it. */
 static struct str random_cache_apply(const struct random_cache *c, const struct random_prompt *p,
 				     struct buf *scratch)
 {
@@ -462,13 +462,12 @@ const struct dataset dataset_random_rerank = {
 /* ---- prefix_repetition ---- */
 
 /*
- * A few random prefixes, each followed by many random suffixes; datasets
- * spec 3.9.
+ * A few random prefixes, each followed by many random suffixes; datasets spec 3.9.
  *
- * All draws are from NumPy's generator, block after block (a prefix, or a suffix): its ids,
- * then those its text is short of. So that blocks can be fitted in parallel, many of them are
- * drawn ahead as if none were short. The first one that is short is done alone, and what was
- * drawn behind it is drawn again from where it leaves the generator. Short ones are rare.
+ * All draws are from NumPy's generator, block after block (a prefix, or a suffix): its ids, then
+ * those by which its text is too short. To fit blocks in parallel, many are drawn ahead as if none
+ * were short. The first short one is finished alone, and what was drawn after it is drawn again
+ * from the resulting state of the generator. Short ones are rare.
  */
 
 #define AHEAD_MIN 4
@@ -478,7 +477,7 @@ struct random_block {
 	bool is_prefix;
 	struct fitting fit;
 	enum fitting_state state;
-	struct legacy after;      /* the generator behind its ids */
+	struct legacy after;      /* the generator's state after its ids */
 	const struct ids *prefix; /* a suffix: what it follows */
 	struct ids ids;           /* both, one after the other */
 	struct buf text;
@@ -497,7 +496,7 @@ struct prefix_build {
 	size_t n;
 };
 
-/* Blocks of one prefix are it and its suffixes; the first prefixes have one more each. */
+/* A group is a prefix and its suffixes; the first prefixes have one more suffix each. */
 static bool begins_group(const struct prefix_build *b, int64_t block)
 {
 	int64_t prefixes = b->o->prefix_repetition_num_prefixes;
@@ -611,7 +610,7 @@ static int add_all(struct prefix_build *b, struct err *e)
 	return 0;
 }
 
-/* More at once as long as none is short; no more than RANDOM_LOT_TOKENS. */
+/* How many to draw ahead: more as long as none is short, within RANDOM_LOT_TOKENS. */
 static size_t ahead(size_t n, bool was_short, size_t block_tokens)
 {
 	size_t most = block_tokens ? RANDOM_LOT_TOKENS / block_tokens : AHEAD_MAX;

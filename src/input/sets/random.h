@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * random.h - prompts of a chosen number of random tokens; datasets spec 3.1 to 3.6.
- * Private to data/: random, random-mm, random-rerank and prefix_repetition are made with it.
+ * random.h - prompts of a chosen number of random tokens; datasets spec 3.1 to 3.6. Private to
+ * data/: random, random-mm, random-rerank and prefix_repetition are made with it.
  *
- * A text of T tokens is found by decoding T ids and encoding the text, again and again: ids
- * that are too many are cut off, missing ones are drawn (struct fitting). Its draws are
- * upstream's, in upstream's order, for any number of threads: fitting goes on in parallel as
- * long as no text is short; what is left of the short ones (one in ten at most with known
- * tokenizers) is as if done in the order of the requests.
+ * A text of T tokens is found by decoding T ids and encoding the text, repeatedly: surplus ids are
+ * cut off, missing ones are drawn (struct fitting). Its draws are upstream's, in upstream's order,
+ * for any number of threads: fitting runs in parallel as long as no text is short; the rest of the
+ * short ones (at most one in ten with known tokenizers) is done as if in the order of the requests.
  *
- * Order of draws from one generator: input lengths, output lengths, offsets (an array whose
- * range is one value draws nothing), the prefix, and then for each request the ids its text
- * is short of followed by whatever the caller's `each` draws for it.
+ * Order of draws from one generator: input lengths, output lengths, offsets (an array whose range
+ * is one value draws nothing), the prefix, and then for each request the ids by which its text is
+ * short followed by what the caller's `each` draws for it.
  *
  * Memory: the texts of RANDOM_LOT_TOKENS tokens at a time, or of one request.
  */
@@ -40,7 +39,7 @@ struct random_gen {
 	int64_t mismatch;    /* tokens off the targets, summed over requests */
 };
 
-/* What is wrong with --num-prompts of a set that is made up: 0 or -1. */
+/* Checks --num-prompts of a generated set: 0 or -1. */
 int random_check_count(const struct dataset_env *env, struct err *e);
 
 /* env must outlive g; it must have a tokenizer. ERR_RUN: a vocabulary without any id. */
@@ -57,7 +56,7 @@ struct random_lengths {
 	int64_t *input, *output, *offset;
 };
 
-/* Special tokens a server adds to a prompt: none to ids. */
+/* Number of special tokens that a server adds to a prompt: none to ids. */
 int64_t random_special(const struct random_gen *g);
 
 /*
@@ -99,10 +98,10 @@ struct fitting {
 
 enum fitting_state { FITTING_FAILED = -1, FITTING_SHORT, FITTING_DONE };
 
-/* Begins with f->ids; text's memory is kept. */
+/* Begins with f->ids; keeps text's memory. */
 void fitting_begin(struct fitting *f, size_t target);
 /*
- * Goes on until the text is done, or target - ids.count ids are missing, each from all of the
+ * Continues until the text is done, or target - ids.count ids are missing, each from all of the
  * vocabulary: push them and call again. FAILED: fitting_refuse says why. Thread-safe.
  */
 enum fitting_state fitting_run(const struct tokenizer *t, struct fitting *f);
@@ -147,8 +146,8 @@ static inline enum mm_kind mm_kind(const struct mm_bucket *b)
 }
 
 /*
- * The items of one request, in upstream's draws: mm_begin draws how many, mm_next which (NULL:
- * no more). What the caller draws for an item comes before the next mm_next.
+ * The items of one request, by upstream's draws: mm_begin draws how many, mm_next which (NULL: no
+ * more). The caller's draws for an item precede the next mm_next.
  */
 void mm_begin(struct mm_plan *p, struct pcg64 *rng);
 const struct mm_bucket *mm_next(struct mm_plan *p, struct pcg64 *rng);

@@ -2,12 +2,12 @@
 /*
  * random_gen.c - see random.h.
  *
- * Requests are made lot by lot: all threads fit the texts of a lot, then one walks over them
- * in order, finishes those that were short and hands each out.
+ * Requests are made lot by lot: all threads fit the texts of a lot, then one goes through them in
+ * order, finishes those that were short and hands each out.
  *
- * Where nobody draws in between, the short ones are finished in parallel, too: the next few are
- * drawn for as if each were done then. The first that is short again takes back what was
- * drawn behind it; the fewer guesses hold, the fewer are made at once.
+ * If nothing else draws in between, the short ones are finished in parallel, too: draws for the
+ * next few are made as if each were then done. The first that is short again undoes the draws after
+ * it; the more guesses fail, the fewer are made at once.
  */
 #include "input/sets/random.h"
 
@@ -222,13 +222,13 @@ struct random_lot {
 	size_t first, begin, n; /* lengths begin to begin + n - 1 */
 	struct fitting fit[LOT_ITEMS];
 	enum fitting_state state[LOT_ITEMS];
-	/* The short ones: their places, and what each was before it was drawn for. */
+	/* The short ones: their indices, and their state before the extra draws. */
 	size_t pending[LOT_ITEMS];
 	struct ids saved[LOT_ITEMS];
 	int saved_left[LOT_ITEMS];
 	struct pcg64 before[LOT_ITEMS + 1];
 	size_t at, ahead; /* those at work: pending[at] and the next ones; how many at once */
-	/* With g->is_ids: every allowed id and ", " one after the other, and where each begins. */
+	/* With g->is_ids: every allowed id and ", " in a row, and where each begins. */
 	struct buf spelled, spelled_prefix;
 	uint32_t *begins; /* [n_allowed + 1] */
 };
@@ -247,7 +247,10 @@ static void spell(struct random_lot *lot)
 		buf_printf(&lot->spelled_prefix, "%" PRIu32 ", ", lot->prefix->id[i]);
 }
 
-/* What a run of n allowed ids from start on is, piece by piece: it goes round the end. */
+/*
+ * The length of the next piece of a run of n allowed ids from start on, which continues at the
+ * beginning after the end.
+ */
 static size_t run_piece(const struct random_gen *g, size_t start, size_t n)
 {
 	return n < g->n_allowed - start ? n : g->n_allowed - start;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * random_mm.c - random text beside pictures and videos of noise; datasets spec 3.3 and 4.1 to 4.4.
+ * random_mm.c - random text with pictures and videos of noise; datasets spec 3.3 and 4.1 to 4.4.
  *
  * Everything is drawn in the order of the requests; pixels become files on all threads, some
- * LOT_BYTES of them at a time, so the bytes do not depend on the number of threads, and
- * memory not on the number of requests.
+ * LOT_BYTES of them at a time, so the bytes do not depend on the number of threads, and memory not
+ * on the number of requests.
  */
 #include "input/sets/random.h"
 
@@ -94,7 +94,7 @@ static int read_tuple(struct dict_cursor *c, struct mm_bucket *b)
 	return accept(c, ')') ? 0 : wrong(c, "')' after three numbers");
 }
 
-/* The same in quotes: what JSON can say. */
+/* The same in quotes, for JSON. */
 static int read_key(struct dict_cursor *c, struct mm_bucket *b)
 {
 	char quote = peek(c);
@@ -299,7 +299,7 @@ void mm_begin(struct mm_plan *p, struct pcg64 *rng)
 	pcg64_cdf(p->weight, p->cdf, p->n);
 }
 
-/* A kind of which there are enough is not drawn any more; false: nothing else is left. */
+/* A kind that has reached its limit is not drawn any more; false: nothing else is left. */
 static bool rule_out(struct mm_plan *p, enum mm_kind kind)
 {
 	double total = 0;
@@ -337,7 +337,7 @@ const struct mm_bucket *mm_next(struct mm_plan *p, struct pcg64 *rng)
 
 #define LOT_BYTES (128u << 20) /* pixels and texts: some forty pictures of 1280 x 720 */
 
-/* One picture or video on its way. */
+/* One picture or video being made. */
 struct mm_item {
 	size_t sample;
 	const struct mm_bucket *bucket;
@@ -425,7 +425,7 @@ static int finish_sample(struct mm_build *b, struct err *e)
 	return result;
 }
 
-/* Makes what was drawn. Samples in front of `whole` are complete then. */
+/* Makes what was drawn. Samples before `whole` are then complete. */
 static int make_all(struct mm_build *b, size_t whole, struct err *e)
 {
 	size_t failed = parallel_for(b->gen->env->threads, b->n, make_part, b->item);
@@ -543,7 +543,7 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 	return rc;
 }
 
-/* Before anything is loaded: backends without media, and the options. */
+/* Checks backends and options before anything is loaded. */
 static int check(const struct dataset_opts *o, const struct dataset_env *env, struct err *e)
 {
 	struct mm_plan plan;

@@ -24,8 +24,8 @@ static void add_words(struct buf *out, int64_t words)
 }
 
 /*
- * Shortens a text to the wanted number of tokens, those that the tokenizer adds included. Its
- * beginning, decoded, may be encoded in another way, so places nearby are tried too.
+ * Shortens a text to the wanted number of tokens, including those that the tokenizer adds. Its
+ * decoded beginning may be encoded differently, so nearby places are tried too.
  */
 static int cut(const struct tokenizer *t, int64_t wanted, struct buf *text, struct err *e)
 {

@@ -13,7 +13,7 @@
 #define PROMPT_TOKENS_MAX 1024 /* datasets spec 1.4 */
 #define TOTAL_TOKENS_MAX 2048
 
-/* What is taken when no file is named. */
+/* The dataset used when no file is named. */
 #define HUB_NAME "anon8231489123/ShareGPT_Vicuna_unfiltered"
 #define HUB_FILE "ShareGPT_V3_unfiltered_cleaned_split.json"
 
@@ -29,7 +29,7 @@ struct picture {
 	bool is_video;
 };
 
-/* Entries with at least two turns count. */
+/* Only entries with at least two turns are used. */
 static int has_turns(void *self, struct json_slice entry, struct err *e)
 {
 	struct json_slice turns, second;
@@ -39,7 +39,7 @@ static int has_turns(void *self, struct json_slice entry, struct err *e)
 	return json_member(entry, "conversations", &turns) && rows_item(turns, 1, &second);
 }
 
-/* "image" where it holds something, else "video". */
+/* "image" if it is not empty, else "video". */
 static int draft_media(const struct sharegpt *s, size_t i, struct json_slice entry, struct arena *a,
 		       struct draft *d, struct err *e)
 {

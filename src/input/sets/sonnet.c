@@ -2,9 +2,9 @@
 /*
  * sonnet.c - an instruction and lines of a poem up to a number of tokens; datasets spec 5.4.
  *
- * The first lines are shared by all prompts, the others are drawn with replacement from
- * Python's generator as it is. A prompt that turns out too long is drawn again; upstream
- * does so for ever when none can fit, here the tries are counted.
+ * The first lines are shared by all prompts, the others are drawn with replacement from Python's
+ * generator in its current state. A prompt that is too long is drawn again; upstream repeats this
+ * forever when none can fit, here the tries are limited.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -70,7 +70,7 @@ static struct str format(struct sonnet *s, struct str text)
 	return buf_str(&s->wrapped);
 }
 
-/* How many lines, from the mean length of one. */
+/* The number of lines, from the mean length of one. */
 static int plan_lines(struct sonnet *s, struct err *e)
 {
 	const struct dataset_opts *o = s->o;

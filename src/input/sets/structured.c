@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * structured.c - prompts whose answers have to keep to a JSON Schema, a grammar, a pattern or a
+ * structured.c - prompts whose answers have to satisfy a JSON Schema, a grammar, a pattern or a
  * choice, as upstream's structured-output benchmark makes them; conversations spec 4.1.
  *
- * Prompts draw nothing but, with --random-prefix-len, the ids that all of them begin with, from
- * NumPy's generator. Which requests are constrained is one sample(range(N), int(N * ratio))
- * of Python's generator. Each of json-unique's schemas has a property of its own, so that no
- * server keeps its grammar; its name comes from a generator of its own, seeded with the seed.
+ * Prompts draw nothing except, with --random-prefix-len, their common first ids, from NumPy's
+ * generator. Which requests are constrained is one sample(range(N), int(N * ratio)) of Python's
+ * generator. Each of json-unique's schemas has a property of its own, so that no server can reuse
+ * its grammar; its name comes from a separate generator, seeded with the seed.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -27,13 +27,13 @@
 #include "input/token/tokenizer.h"
 
 /*
- * The rows of --structured-dataset xgrammar_bench: messages that ask for
- * JSON, the schema it has to keep to, and an answer.
+ * The rows of --structured-dataset xgrammar_bench: messages that ask for JSON, its schema, and an
+ * answer.
  *
  * From a dataset of the hub, a folder like one or a file, in the file's order: columns "prompt" (a
- * list of messages), "schema" (a JSON Schema as text) and "completion". Left out are rows whose
- * schema has what vLLM's benchmark leaves out because xgrammar did not support it (conversations
- * spec 4.3, the newest rules).
+ * list of messages), "schema" (a JSON Schema as text) and "completion". Left out are rows with
+ * schema features that vLLM's benchmark leaves out because xgrammar did not support them
+ * (conversations spec 4.3, the newest rules).
  */
 #define XGRAMMAR_BENCH_NAME "NousResearch/json-mode-eval" /* without --dataset-path */
 
@@ -115,8 +115,8 @@ static bool is_bad_object(const struct json_value *o)
 	return patterns && (has_properties || (is_object(patterns) && patterns->count > 1));
 }
 
-/* In depth: also of objects that are data, such as values of an enum, as upstream. */
-/* Whether a schema has what makes vLLM's benchmark leave its row out. */
+/* Searches all levels, like upstream also objects that are data, such as values of an enum. */
+/* Whether vLLM's benchmark leaves a row with this schema out. */
 static bool structured_is_unsupported(const struct json_value *v)
 {
 	if (v->kind == JSON_OBJECT) {
@@ -244,10 +244,12 @@ static void structured_rows_release(struct structured_rows *r)
 
 /* ---- requests ---- */
 
-/* How a server is told: by releases up to 0.10.1, since then, and as OpenAI has it. */
+/*
+ * The form of the constraint in a request: of releases up to 0.10.1, of later ones, and OpenAI's.
+ */
 enum structured_form { FORM_NEW, FORM_GUIDED, FORM_RESPONSE };
 
-/* A person: what upstream ships with its script in 0.32; before, it was characters of a game. */
+/* A person, as in upstream's script of 0.32; before, it was characters of a game. */
 static const char usual_schema[] =
 	"{\"type\": \"object\", \"properties\": {"
 	"\"name\": {\"type\": \"string\"}, \"email\": {\"type\": \"string\"}, "
@@ -315,7 +317,7 @@ static int read_schema(struct structured *s, struct err *e)
 	return c ? 0 : err_wrap(e, "%s", path ? path : "the schema");
 }
 
-/* Of version 4, the random one. */
+/* A random UUID (version 4). */
 static void add_uuid(struct pyrandom *g, struct buf *out)
 {
 	uint64_t high = pyrandom_bits(g, 64), low = pyrandom_bits(g, 64);
@@ -341,7 +343,7 @@ static void put_new_property(struct structured *s, struct json_writer *w)
 	buf_release(&name);
 }
 
-/* The schema with one property more at its top; other members keep their places. */
+/* The schema with one more property at its top; other members keep their places. */
 static void put_unique(struct structured *s, struct json_writer *w)
 {
 	bool has_properties = false;
@@ -436,7 +438,7 @@ static struct str constraint_of(struct arena *a, const char *kind, struct str va
 	return arena_take(a, &text);
 }
 
-/* The ids that all prompts begin with: upstream's draws, as they are. */
+/* Draws the common first ids of all prompts as upstream does. */
 static int draw_prefix(struct structured *s, const struct dataset_env *env, struct err *e)
 {
 	struct random_gen g;
@@ -472,7 +474,7 @@ static int put_prefix(const struct structured *s, struct arena *a, struct str *p
 	return rc;
 }
 
-/* The schema is JSON as a text, and is sent as that text. */
+/* The schema is a text that contains JSON, and is sent as that text. */
 static struct str quoted(struct arena *a, struct str text)
 {
 	struct buf out = { 0 };
@@ -524,7 +526,7 @@ static int draft(void *self, size_t i, struct arena *a, struct draft *d, struct 
 		str_of(arena_printf(a, "Generate an example of a brief user profile given the "
 				    "following schema: %.*s", (int)value.n, value.p));
 	d->sample.output_len = s->o->structured_output_len;
-	/* Also of those that are not constrained: they show what the model does alone. */
+	/* Also set for unconstrained requests, which show what the model does alone. */
 	d->sample.constraint = constraint_of(a, kind, value);
 	if (s->is_constrained[i])
 		d->sample.overrides = overrides(s, a, kind, value);

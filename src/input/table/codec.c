@@ -2,9 +2,9 @@
 /*
  * codec.c - see codec.h.
  *
- * Each codec unpacks into room of a given size and says whether that was too small. The room
- * starts at what is likely and grows fourfold while it is filled, up to the size that the
- * page declares: whatever a page claims, we hold no more than four times what it yields.
+ * Each codec unpacks into a buffer of a given size and reports whether that was too small. The
+ * buffer starts with the likely size and grows fourfold until it is large enough, up to the size
+ * that the page declares: whatever a page claims, we hold no more than four times what it yields.
  */
 #include "input/table/codec.h"
 
@@ -30,13 +30,13 @@ LIBRARY(lz4, LZ4_CALLS, "liblz4.so.1", "liblz4-1");
 
 enum codec_outcome { DAMAGED, TOO_SMALL, DONE };
 
-/* What is written to, and how much was: got is at most size. */
+/* The output buffer: got bytes of size are used. */
 struct room {
 	uint8_t *p;
 	size_t size, got;
 };
 
-/* Its head says the size; a copy of 64 bytes takes 3. */
+/* The size is in its header; a copy of 64 bytes takes 3. */
 static enum codec_outcome unpack_snappy(struct str in, struct room *room)
 {
 	size_t size;
@@ -91,7 +91,10 @@ static enum codec_outcome unpack_zstd(struct str in, struct room *room)
 	return ZSTD_getErrorCode(got) == ZSTD_error_dstSize_tooSmall ? TOO_SMALL : DAMAGED;
 }
 
-/* One block; a byte of it stands for 255 at most. Too small a room is not told from damage. */
+/*
+ * One block; each byte yields at most 255. A buffer that is too small cannot be distinguished from
+ * damage.
+ */
 static enum codec_outcome unpack_lz4_block(struct str in, struct room *room)
 {
 	size_t most = in.n * 255 + 64;
@@ -113,7 +116,7 @@ static uint32_t big_endian(const char *p)
 	return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
 }
 
-/* Hadoop's frames: unpacked size, packed size, a block; again and again. */
+/* Hadoop's frames, repeated: unpacked size, packed size, a block. */
 static enum codec_outcome unpack_lz4_frames(struct str in, struct room *room)
 {
 	while (in.n >= 8) {
@@ -130,7 +133,7 @@ static enum codec_outcome unpack_lz4_frames(struct str in, struct room *room)
 	return in.n ? DAMAGED : DONE;
 }
 
-/* The old name: framed by most writers, a plain block by some. */
+/* The old codec name: framed by most writers, a plain block by some. */
 static enum codec_outcome unpack_lz4(struct str in, struct room *room)
 {
 	struct room whole = { room->p, room->size, 0 };
@@ -163,8 +166,8 @@ static const char *codec_name(enum codec codec)
 }
 
 /*
- * The first room: all of it where the codec's ratio bounds it (LZ4 does not tell a room that
- * is too small from damage), else what is likely.
+ * The first buffer size: all of it where the codec's ratio bounds it (LZ4 does not distinguish a
+ * small buffer from damage), else the likely size.
  */
 static size_t first_room(enum codec codec, size_t packed, size_t size)
 {

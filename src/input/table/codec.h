@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * codec.h - unpacks one page of a Parquet file; packs and unpacks what a store keeps.
+ * codec.h - unpacks one page of a Parquet file; packs and unpacks a store's data.
  */
 #pragma once
 #include "core/base/err.h"
@@ -13,9 +13,9 @@ enum codec {
 };
 
 /*
- * Replaces what *out holds by what `packed` unpacks to, which must be `size` bytes exactly
- * (at most PARQUET_PAGE_BYTES_MAX). Memory follows what really comes out: a size that the
- * packed bytes cannot reach costs nothing. Errors: ERR_PARSE, without a place.
+ * Replaces *out by the unpacked bytes, which must be exactly `size` (at most
+ * PARQUET_PAGE_BYTES_MAX). Memory follows the actual output: a size that the packed bytes cannot
+ * reach costs nothing. Errors: ERR_PARSE, without a place.
  */
 int codec_unpack(enum codec codec, struct str packed, size_t size, struct buf *out,
 		 struct err *e);

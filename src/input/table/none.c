@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * none.c - in place of unpack.c and codec.c in a program without libarchive and the libraries of
+ * none.c - replaces unpack.c and codec.c in a program without libarchive and the libraries of
  * Parquet's pages (make client): packed files are refused.
  */
 #include "input/table/codec.h"

@@ -2,10 +2,10 @@
 /*
  * parquet.c - Parquet files as tables, and their values as JSON.
  *
- * A row is put together by one walk over the tree of wanted columns. Every node asks the
- * levels of its first leaf whether it is null, empty, or has another item; the other leaves
- * below it must agree, or the file is damaged. Each step takes an entry from every leaf
- * concerned and writes something, so that a row's limit bounds the walk.
+ * A row is put together by one walk over the tree of wanted columns. Every node asks the levels of
+ * its first leaf whether it is null, empty, or has another item; the other leaves below it must
+ * agree, or the file is damaged. Each step takes an entry from every leaf concerned and writes
+ * something, so that a row's size limit bounds the walk.
  */
 #include "input/table/parquet.h"
 
@@ -232,7 +232,7 @@ static int64_t units_of_day(uint32_t digits)
 	       digits == 6 ? DAY_SECONDS * 1000000ll : DAY_SECONDS * 1000ll;
 }
 
-/* A time outside the day is a number, for want of anything better. */
+/* A time outside the day is written as a number. */
 static void spell_time(const struct parquet_leaf *leaf, int64_t v, struct buf *out)
 {
 	int64_t units = units_of_day(leaf->digits);
@@ -400,7 +400,7 @@ static int put_object(struct parquet *q, const struct parquet_node *first, struc
 	return 0;
 }
 
-/* A map's key and value as a member; a key that is null, which none should be, is "null". */
+/* A map's key and value as a member; a null key, which is invalid, is "null". */
 static int put_member(struct parquet *q, const struct parquet_node *map, struct err *e)
 {
 	size_t at = q->text.len;
@@ -422,7 +422,7 @@ static int put_item(struct parquet *q, const struct parquet_node *list, struct e
 	return list->has_text_keys ? put_member(q, list, e) : put_object(q, list->child, e);
 }
 
-/* Whether the list goes on: 1, 0, or -1. All its leaves must say the same. */
+/* Whether the list has another item: 1, 0, or -1. All its leaves must agree. */
 static int has_more(struct parquet *q, const struct parquet_node *list, struct err *e)
 {
 	const struct parquet_column *first = &q->column[list->first_leaf];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parquet.h - what a Parquet file's footer says: the tree of the columns that are
- * wanted, and where each row group keeps their bytes.
+ * parquet.h - the content of a Parquet file's footer: the tree of the wanted columns, and where
+ * each row group keeps their bytes.
  *
- * The schema becomes a tree of what JSON has: values, objects, lists. Lists in all their
- * legal spellings (three levels, the older two, a bare repeated field) are one node with one
- * child, maps one with two. Everything is checked: levels fit, places lie in the file.
+ * The schema becomes a tree of JSON's kinds: values, objects, lists. Lists in all their legal
+ * spellings (three levels, the older two, a bare repeated field) are one node with one child, maps
+ * one with two. Everything is checked: levels fit, offsets are within the file.
  */
 #pragma once
 #include <stdatomic.h>
@@ -81,7 +81,7 @@ struct parquet_leaf {
 	enum parquet_type type;
 	enum parquet_meaning meaning;
 	uint32_t width;  /* bytes of a value; 0: each has its own length, or is a bit */
-	uint32_t scale;  /* decimals: digits behind the point */
+	uint32_t scale;  /* decimals: digits after the point */
 	uint32_t digits; /* times: of the fraction of a second, 3, 6 or 9 */
 	bool is_utc;     /* timestamps: not of an unknown time zone */
 	uint8_t max_def, max_rep;
@@ -143,9 +143,9 @@ static inline struct parquet_chunk *parquet_chunk_of(const struct parquet_file *
  * Small numbers packed in bits.
  *
  * Two packings: runs (Parquet's "RLE/bit-packing hybrid", for levels, dictionary indices and
- * truth values) and deltas (DELTA_BINARY_PACKED, for integers and lengths). Both are read one
- * number at a time from untrusted bytes, without memory of their own: a run of 2^31 equal
- * numbers in six bytes costs nothing until somebody wants all of them.
+ * booleans) and deltas (DELTA_BINARY_PACKED, for integers and lengths). Both are read one number at
+ * a time from untrusted bytes, without memory of their own: a run of 2^31 equal numbers in six
+ * bytes costs nothing until all of them are read.
  */
 
 /* `width` bits (at most 64) from bit `at` on, low bits first; bits past the end are 0. */
@@ -163,7 +163,7 @@ struct runs {
 
 /* Runs of numbers of a width; of width 0 there is one endless run of zeros. */
 struct runs runs(struct str bytes, unsigned width);
-/* The deprecated packing of levels: all of bytes are numbers. */
+/* The deprecated packing of levels: bytes holds only numbers. */
 struct runs runs_msb(struct str bytes, unsigned width);
 /* Makes left > 0; false: no more numbers. */
 bool runs_fill(struct runs *r);
@@ -192,21 +192,21 @@ struct deltas {
 	uint64_t mini_left, bit; /* numbers left in the miniblock; place of the next */
 	int64_t min, last;
 	uint8_t width;
-	bool is_first;           /* the next number stands in the head */
+	bool is_first;           /* the next number is in the header */
 };
 
-/* False: a damaged head. */
+/* False: a damaged header. */
 bool deltas_begin(struct deltas *d, struct str bytes);
 /* False: no more numbers, or damaged. */
 bool deltas_next(struct deltas *d, int64_t *v);
-/* The byte behind all numbers of d, which must be fresh; NULL: damaged. */
+/* The byte after all numbers of d, which must not have been read from; NULL: damaged. */
 const uint8_t *deltas_end(struct deltas d);
 
 /*
- * The values of one page, one after the other.
+ * The values of one page, in order.
  *
  * Whatever their encoding, values come out as the bytes that PLAIN would have: little-endian
- * numbers of leaf->width bytes, a byte for a truth value, a text's bytes. Nulls are not here.
+ * numbers of leaf->width bytes, a byte for a boolean, a text's bytes. Nulls are not included.
  */
 
 /* Numbers as Parquet gives them. */
@@ -224,7 +224,7 @@ struct parquet_dictionary {
 	uint32_t width;
 };
 
-/* Replaces d, freeing what it held. Errors have no place. */
+/* Replaces d, freeing what it held. Errors do not name the place. */
 int parquet_dictionary_read(struct parquet_dictionary *d, const struct parquet_leaf *leaf,
 			    struct str bytes, uint64_t count, struct err *e);
 void parquet_dictionary_release(struct parquet_dictionary *d);
@@ -244,8 +244,8 @@ struct parquet_values {
 };
 
 /*
- * From the first value on; v is zeroed or was used before. dictionary may be NULL where the
- * encoding needs none. bytes and dictionary are borrowed. Errors have no place.
+ * Starts at the first value; v is zeroed or was used before. dictionary may be NULL where the
+ * encoding needs none. bytes and dictionary are borrowed. Errors do not name the place.
  */
 int parquet_values_begin(struct parquet_values *v, const struct parquet_leaf *leaf,
 			 enum parquet_encoding encoding, struct str bytes,
@@ -258,14 +258,14 @@ void parquet_values_release(struct parquet_values *v);
 /*
  * One leaf of a Parquet file, entry by entry.
  *
- * An entry is a repetition level, a definition level and, at the highest definition level, a
- * value. A column stands before an entry of one row group; it keeps one unpacked page and the
- * group's dictionary. Where pages begin is remembered as they are passed, so that going back
- * or ahead to a known page unpacks that page alone. Damage is an error of the row that meets
- * it; after an error column_lose makes the next seek start anew.
+ * An entry is a repetition level, a definition level and, at the highest definition level, a value.
+ * A column has a position in one row group; it keeps one unpacked page and the group's dictionary.
+ * The beginnings of pages are remembered, so that going back or ahead to a known page unpacks only
+ * that page. Damage is an error of the row that meets it; after an error column_lose makes the next
+ * seek start again.
  */
 
-/* Where a page begins whose first entry begins a row. */
+/* The beginning of a page whose first entry begins a row. */
 struct parquet_place {
 	uint64_t at, row;
 	uint64_t values_left; /* of the chunk, from this page on */
@@ -278,7 +278,7 @@ struct parquet_places {
 	uint64_t dictionary_at; /* header of the chunk's dictionary; 0: none was met */
 };
 
-/* What is kept of the page that is unpacked, to begin it again. */
+/* Kept from the unpacked page, to begin it again. */
 struct parquet_page {
 	uint64_t at, row;    /* of the header; rows begun before it */
 	uint64_t entries;    /* left */
@@ -300,13 +300,13 @@ struct parquet_column {
 	size_t *places_left;           /* of all columns: how many more may be remembered */
 	uint32_t index, group;
 	bool is_placed;
-	/* The entry before which it stands, once column_peek was there. */
+	/* The current entry, after column_peek. */
 	bool has_entry, is_end;
 	uint8_t def, rep;
 
 	uint64_t row;         /* rows whose first entry was taken */
-	uint64_t next_page;   /* the header behind the current page */
-	uint64_t values_left; /* of the chunk, behind the current page */
+	uint64_t next_page;   /* the header after the current page */
+	uint64_t values_left; /* of the chunk, after the current page */
 	uint64_t owed;        /* values that were passed over and not yet skipped */
 	struct parquet_page page;
 	struct runs reps, defs;
@@ -328,9 +328,9 @@ void column_lose(struct parquet_column *c);
 int column_seek(struct parquet_column *c, uint32_t group, uint64_t row, struct err *e);
 /* Fills rep and def; at the group's end is_end is set and both are 0. */
 int column_peek(struct parquet_column *c, struct err *e);
-/* Past the entry that was peeked at; its value, if it has one, is passed over. */
+/* Moves past the peeked entry; its value, if any, is skipped. */
 void column_drop(struct parquet_column *c);
-/* The value of the entry that was peeked at, whose def is the highest; good until the next call. */
+/* The value of the peeked entry, whose def is the highest; valid until the next call. */
 int column_value(struct parquet_column *c, struct str *value, struct err *e);
 
 /* Fills e with file, column, row group, page and what is wrong; returns -1. */
@@ -341,16 +341,16 @@ int column_fail(const struct parquet_column *c, struct err *e, enum err_code cod
 /*
  * One stored value as JSON.
  *
- * Integers are numbers, signed or not; floats the shortest decimal that reads back as the same
- * double (a float's value as a double, the way Python reads it); half floats likewise. Text is
- * text. Decimals are texts with all digits of their scale ("12.50"). Dates, times and
- * timestamps are ISO 8601 as Python's isoformat() spells them: "2024-05-01",
- * "13:45:00.250000", "2024-05-01T13:45:00+00:00"; a fraction of zero is left out, any other
- * has the 3, 6 or 9 digits of the column's unit; "+00:00" stands where the column is in UTC;
- * years outside 0 to 9999 have a sign. INT96 is a timestamp of nanoseconds. UUIDs are texts with
- * hyphens. All other bytes are texts of the form "data:;base64,...".
+ * Integers are numbers, signed or not; floats and half floats the shortest decimal that reads back
+ * as the same double (a float's value as a double, the way Python reads it). Text is text. Decimals
+ * are texts with all digits of their scale ("12.50"). Dates, times and timestamps are ISO 8601 as
+ * Python's isoformat() spells them: "2024-05-01", "13:45:00.250000", "2024-05-01T13:45:00+00:00"; a
+ * fraction of zero is left out, any other has the 3, 6 or 9 digits of the column's unit; "+00:00"
+ * is written for columns in UTC; years outside 0 to 9999 have a sign. INT96 is a timestamp of
+ * nanoseconds. UUIDs are texts with hyphens. All other bytes are texts of the form
+ * "data:;base64,...".
  */
 
-/* Appends; value as parquet_values_next gives it. -1 with e set, without a place. */
+/* Appends the value, as given by parquet_values_next. -1 with e set, without a place. */
 int parquet_spell(const struct parquet_leaf *leaf, struct str value, struct buf *out,
 		  struct err *e);

@@ -24,7 +24,7 @@ struct page_head {
 
 /* ---- headers ---- */
 
-/* What a header said; -1: nothing. Each field is where the last header of its kind put it. */
+/* The fields of a header; -1: absent. */
 struct raw_head {
 	int32_t packed, unpacked, values, rows, def_bytes, rep_bytes;
 	bool has_data, has_dictionary, has_data_v2;
@@ -78,7 +78,7 @@ static void read_data_v2(struct thrift *t, const struct thrift_field *outer,
 		}
 }
 
-/* Whether the numbers can be true, and what they are without sign. */
+/* Checks that the numbers are plausible, and stores them as unsigned. */
 static bool check_head(struct page_head *head, const struct raw_head *raw, uint64_t end)
 {
 	bool is_v2 = head->type == PAGE_DATA_V2;
@@ -104,7 +104,7 @@ static bool check_head(struct page_head *head, const struct raw_head *raw, uint6
 	       (uint64_t)head->def_bytes + head->rep_bytes <= head->unpacked;
 }
 
-/* The header at a place of the column's chunk; its body lies in the chunk. */
+/* The header at an offset of the column's chunk; its body is within the chunk. */
 static int page_read_head(const struct parquet_column *c, uint64_t at, struct page_head *head,
 			  struct err *e)
 {
@@ -190,7 +190,7 @@ static unsigned bits_of(unsigned max)
 	return max ? 32 - (unsigned)__builtin_clz(max) : 0;
 }
 
-/* The levels of a V1 page: behind their length, or packed in bits without one. */
+/* The levels of a V1 page: preceded by their length, or packed in bits without one. */
 static bool cut_levels(struct str *data, int32_t encoding, unsigned max, uint64_t entries,
 		       struct str *levels, bool *is_msb)
 {
@@ -225,7 +225,7 @@ static int load_v1(struct parquet_column *c, const struct page_head *head, struc
 	return 0;
 }
 
-/* The levels stand in front, never packed. */
+/* The levels come first, never compressed. */
 static int load_v2(struct parquet_column *c, const struct page_head *head, struct err *e)
 {
 	struct str body = { c->file->all.p + head->body, head->packed };
@@ -311,7 +311,7 @@ void column_lose(struct parquet_column *c)
 	c->is_placed = false;
 }
 
-/* ERR_NONE: e says what is wrong already and gains the place. */
+/* ERR_NONE: e is set already and only gets the place. */
 int column_fail(const struct parquet_column *c, struct err *e, enum err_code code,
 		const char *fmt, ...)
 {
@@ -331,7 +331,7 @@ int column_fail(const struct parquet_column *c, struct err *e, enum err_code cod
 
 /* ---- places ---- */
 
-/* What is known of the page about to be passed or loaded, at a row's beginning. */
+/* Remembers the page about to be skipped or loaded, at a row's beginning. */
 static void remember(struct parquet_column *c, uint64_t at, uint64_t values_left)
 {
 	struct parquet_places *known = &c->places[c->group];
@@ -369,7 +369,7 @@ static int check_cancel(const struct parquet_column *c, struct err *e)
 	return 0;
 }
 
-/* Notes a dictionary; any other page that holds no rows is passed as well. */
+/* Notes a dictionary; skips any other page without rows. */
 static int pass_other(struct parquet_column *c, const struct page_head *head, struct err *e)
 {
 	if (head->type == PAGE_DICTIONARY) {
@@ -382,7 +382,7 @@ static int pass_other(struct parquet_column *c, const struct page_head *head, st
 	return 0;
 }
 
-/* A nested page of V1 tells only once it is unpacked whether it begins a row. */
+/* A nested V1 page shows only when unpacked whether it begins a row. */
 static int look_at_first(struct parquet_column *c, uint64_t values_left, struct err *e)
 {
 	struct runs reps = c->reps;
@@ -400,13 +400,13 @@ static int look_at_first(struct parquet_column *c, uint64_t values_left, struct 
 	return 0;
 }
 
-/* Whether a page's header says how many rows it has; then it begins one, too. */
+/* Whether a page's header has its number of rows; such a page also begins a row. */
 static bool is_counted(const struct parquet_column *c, const struct page_head *head)
 {
 	return head->type == PAGE_DATA_V2 || c->leaf->max_rep == 0;
 }
 
-/* Pages are passed by their headers' word, so it must be true. */
+/* Pages are skipped by the numbers in their headers, so those must be right. */
 static int check_rows(const struct parquet_column *c, struct err *e)
 {
 	const struct parquet_page *page = &c->page;
@@ -418,7 +418,7 @@ static int check_rows(const struct parquet_column *c, struct err *e)
 			   (unsigned long long)page->rows);
 }
 
-/* What was unpacked is not needed any more; a page that was not packed is read in place. */
+/* Releases the unpacked page; an uncompressed page is read in place. */
 static void forget(struct parquet_column *c)
 {
 	uint64_t to = c->chunk->codec == CODEC_NONE ? c->page.at : c->next_page;
@@ -427,8 +427,8 @@ static void forget(struct parquet_column *c)
 }
 
 /*
- * Loads the next page that has entries, or sets is_end. Pages that are known to end at or
- * before the first entry of row `target` are passed by their headers.
+ * Loads the next page that has entries, or sets is_end. Pages that are known to end at or before
+ * the first entry of row `target` are skipped by their headers.
  */
 static int next_page(struct parquet_column *c, uint64_t target, struct err *e)
 {
@@ -564,7 +564,7 @@ static void begin_chunk(struct parquet_column *c, uint32_t group)
 	c->is_placed = true;
 }
 
-/* To where going on leads to the row in the fewest pages. */
+/* Chooses the start that leads to the row in the fewest pages. */
 static int choose_start(struct parquet_column *c, uint64_t row, struct err *e)
 {
 	const struct parquet_place *known = known_place(c, row);
@@ -579,7 +579,7 @@ static int choose_start(struct parquet_column *c, uint64_t row, struct err *e)
 	return 0;
 }
 
-/* Past the entry that was peeked at and those after it that are equal, not into row target. */
+/* Skips the peeked entry and equal ones after it, but not into row target. */
 static void pass(struct parquet_column *c, uint64_t target)
 {
 	uint64_t n;

@@ -12,14 +12,14 @@
 /* ---- the schema ---- */
 
 /*
- * The elements come in the order of a walk through the tree, parents first, each with the
- * number of its children. A repeated element raises both levels, an optional one the
- * definition level; what is not needed for reading (field ids, precision) is dropped.
+ * The elements come in the order of a walk through the tree, parents first, each with the number of
+ * its children. A repeated element raises both levels, an optional one the definition level; what
+ * is not needed for reading (field ids, precision) is dropped.
  */
 
 #define ELEMENTS_MAX (8 * TABLE_COLUMNS_MAX) /* groups, too */
 #define NAME_SHOWN 64                        /* bytes of a name in errors */
-#define SCALE_MAX 1000                       /* digits behind a decimal's point; 76 are real */
+#define SCALE_MAX 1000                       /* digits after a decimal's point; 76 are real */
 
 enum repetition { REQUIRED, OPTIONAL, REPEATED };
 enum parquet_annotation { PLAIN_GROUP, AS_LIST, AS_MAP };
@@ -118,7 +118,7 @@ static void read_numbers(struct element *el, struct thrift *t, const struct thri
 	}
 }
 
-/* LogicalType, a union: it says all that ConvertedType does and more. */
+/* LogicalType, a union: everything in ConvertedType and more. */
 static void read_logical(struct element *el, struct thrift *t, const struct thrift_field *f,
 			 int32_t *scale)
 {
@@ -159,7 +159,7 @@ static void read_logical(struct element *el, struct thrift *t, const struct thri
 	}
 }
 
-/* An annotation that does not go with the type says nothing. */
+/* An annotation that does not fit the type is ignored. */
 static enum parquet_meaning checked_meaning(const struct parquet_leaf *leaf)
 {
 	enum parquet_type type = leaf->type;
@@ -270,7 +270,7 @@ struct schema_builder {
 	struct err *e;
 };
 
-/* Where an element stands: the levels around it, and JSON's containers. */
+/* The surroundings of an element: its levels, and JSON's nesting depth. */
 struct schema_place {
 	unsigned def, rep, depth;
 };
@@ -339,7 +339,7 @@ static struct parquet_node *members(struct schema_builder *b, struct parquet_nod
 	return node;
 }
 
-/* What one item of a list is, by the rules for older writers: the repeated field or its child. */
+/* The item of a list, by the rules for older writers: the repeated field or its child. */
 static bool is_wrapper(const struct schema_builder *b, const struct element *repeated)
 {
 	return repeated->children == 1 && !str_is(repeated->name, "array") &&
@@ -382,7 +382,7 @@ static struct parquet_node *map(struct schema_builder *b, struct schema_place at
 	return node;
 }
 
-/* What an element is when it is there; its levels are those of `at`. */
+/* An element's content when it is present; its levels are those of `at`. */
 static struct parquet_node *content(struct schema_builder *b, const struct element *el,
 				    struct schema_place at)
 {
@@ -444,7 +444,7 @@ static struct parquet_node *field(struct schema_builder *b, struct schema_place 
 	return node;
 }
 
-/* Past an element and all below it. */
+/* Skips an element and all below it. */
 static int skip_field(struct schema_builder *b)
 {
 	for (uint64_t pending = 1; pending; pending--) {
@@ -534,7 +534,7 @@ struct parquet_reader {
 	struct parquet_file *f;
 	struct thrift t;
 	size_t group_room, chunk_room;
-	uint64_t footer; /* where it begins: behind all pages */
+	uint64_t footer; /* where it begins: after all pages */
 	struct parquet_leaf **by_place; /* stored_count leaves, NULL where not wanted */
 	struct err *e;
 };
@@ -575,7 +575,7 @@ static int find_footer(const struct parquet_file *f, struct str *footer, struct 
 	return 0;
 }
 
-/* ColumnMetaData, as far as it is needed; -1: not there. */
+/* The needed part of ColumnMetaData; -1: absent. */
 struct column_meta {
 	int64_t type, codec, values, packed, data_at, dictionary_at;
 	bool is_elsewhere, is_encrypted;
@@ -700,7 +700,7 @@ static int add_group(struct parquet_reader *r, int64_t rows)
 	if ((uint64_t)rows > TABLE_ROWS_MAX || f->rows + (uint64_t)rows > TABLE_ROWS_MAX)
 		return err_set(r->e, ERR_LIMIT, "%s: more than %llu rows", f->name,
 			       TABLE_ROWS_MAX);
-	/* Callers set room aside for each row: a few bytes may not claim a billion. */
+	/* Callers allocate for each row, so a few bytes may not claim a billion. */
 	if ((f->rows + (uint64_t)rows) / PARQUET_ROWS_PER_BYTE_MAX > f->all.n)
 		return err_set(r->e, ERR_PARSE, "%s: %llu rows cannot be in %zu bytes", f->name,
 			       (unsigned long long)(f->rows + (uint64_t)rows), f->all.n);
@@ -754,7 +754,7 @@ static int read_groups(struct parquet_reader *r, const struct thrift_field *f)
 	return rc;
 }
 
-/* FileMetaData; the schema must come before the groups, which every writer sees to. */
+/* FileMetaData; the schema must precede the groups, as every writer writes it. */
 static int read_footer(struct parquet_reader *r, const char *const *columns)
 {
 	struct parquet_file *file = r->f;

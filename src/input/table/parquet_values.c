@@ -73,7 +73,7 @@ static bool varint(const uint8_t **p, const uint8_t *end, uint64_t *v)
 	return false;
 }
 
-/* A packed run that the bytes cut short has what is left of it. */
+/* A packed run that ends early has as many numbers as there are bytes for. */
 static void packed_run(struct runs *r, uint64_t groups)
 {
 	uint64_t bytes = (uint64_t)(r->end - r->p);
@@ -86,7 +86,7 @@ static void packed_run(struct runs *r, uint64_t groups)
 	r->p += bytes;
 }
 
-/* Every turn takes a byte. */
+/* Every iteration takes a byte. */
 bool runs_fill(struct runs *r)
 {
 	unsigned bytes = (r->width + 7u) / 8;
@@ -200,7 +200,7 @@ bool deltas_next(struct deltas *d, int64_t *v)
 /* Walks miniblocks, not numbers; each costs a byte at least. */
 const uint8_t *deltas_end(struct deltas d)
 {
-	uint64_t left = d.left ? d.left - 1 : 0; /* the first one stands in the head */
+	uint64_t left = d.left ? d.left - 1 : 0; /* the first one is in the header */
 
 	while (left) {
 		if (!next_mini(&d))
@@ -288,7 +288,7 @@ static int begin_indices(struct parquet_values *v, const struct parquet_dictiona
 	return 0;
 }
 
-/* Truth values in runs, behind the length of all. */
+/* Booleans in runs, preceded by their total length. */
 static int begin_runs(struct parquet_values *v, struct err *e)
 {
 	uint32_t n = left(v) < 4 ? 0 : little_endian(v->p);
@@ -305,7 +305,7 @@ static struct str rest(const struct parquet_values *v)
 	return (struct str){ (const char *)v->p, left(v) };
 }
 
-/* A page of nulls alone may have no bytes at all. */
+/* A page with only nulls may have no bytes at all. */
 static int begin_deltas(struct parquet_values *v, struct err *e)
 {
 	const uint8_t *end = v->p;
@@ -446,7 +446,7 @@ static bool next_index(struct parquet_values *v, struct str *value)
 	return true;
 }
 
-/* The value before, cut to the common prefix, and what follows. */
+/* The previous value, cut to the common prefix, followed by the rest. */
 static bool next_delta_bytes(struct parquet_values *v, struct str *value)
 {
 	int64_t prefix, n;
@@ -460,7 +460,7 @@ static bool next_delta_bytes(struct parquet_values *v, struct str *value)
 	return !v->last.is_over && (!v->width || v->width == value->n);
 }
 
-/* Byte k of value i is byte i of the k-th stream. A wide value is put together in `last`. */
+/* Byte k of value i is byte i of the k-th stream. A wide value is assembled in `last`. */
 static bool next_split(struct parquet_values *v, struct str *value)
 {
 	uint8_t *to = v->scratch;
@@ -526,7 +526,7 @@ static bool skip_runs(struct runs *r, uint64_t n)
 	return true;
 }
 
-/* At once where values have places, else one by one. */
+/* At once for values of fixed width, else one by one. */
 bool parquet_values_skip(struct parquet_values *v, uint64_t n)
 {
 	bool is_plain = v->encoding == ENCODING_PLAIN;

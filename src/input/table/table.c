@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table.c - see table.h: which format a file has, and what is the same for all of them.
+ * table.c - see table.h: detecting a file's format, and what is the same for all formats.
  */
 #include "input/table/table_internal.h"
 
@@ -105,7 +105,7 @@ bool table_is_name(const char *path)
 		str_ends(name, STR(".zip"));
 }
 
-/* What is in the file: its bytes, unpacked where needed, and what they are called. */
+/* Reads the file: its bytes, unpacked if needed, and their name. */
 static int read_bytes(struct table *t, const char *path, const struct table_opts *o,
 	struct err *e)
 {

@@ -14,9 +14,9 @@
 /* ---- the pass ---- */
 
 /*
- * The one pass over a file's bytes in which the places of its rows are found.
+ * The one pass over a file's bytes, which finds the offsets of its rows.
  *
- * Afterwards rows are read in any order; touch keeps what that leaves in memory small.
+ * Afterwards rows are read in any order; touch limits the memory that this occupies.
  */
 struct table_pass {
 	const struct table_bytes *bytes;
@@ -43,7 +43,7 @@ void table_forget(struct str all, size_t *from, size_t to)
 	assert(to <= all.n && *from % page == 0);
 	if (end < *from || end - *from < TABLE_WINDOW_BYTES)
 		return;
-	/* What is lost when this fails is memory, not correctness. */
+	/* A failure costs memory, not correctness. */
 	(void)madvise((void *)(uintptr_t)(all.p + *from), end - *from, MADV_DONTNEED);
 	*from = end;
 }
@@ -61,7 +61,7 @@ static void pass_begin(struct table_pass *p, const struct table_bytes *bytes,
 	advise(p, MADV_SEQUENTIAL);
 }
 
-/* Where the text begins: behind a byte order mark. -1: it is UTF-16. */
+/* The offset of the text, after a byte order mark. -1: it is UTF-16. */
 static int text_at(const struct table_bytes *bytes, size_t *at, struct err *e)
 {
 	struct str all = bytes->all;
@@ -83,7 +83,7 @@ static int pass_row(struct table_pass *p, size_t at, struct err *e)
 	return 0;
 }
 
-/* The bytes before `at` are done with: memory, progress, ERR_CANCELLED. */
+/* The bytes before `at` are done: releases memory, reports progress, ERR_CANCELLED. */
 static int pass_look(struct table_pass *p, size_t at, struct err *e)
 {
 	table_forget(p->bytes->all, &p->kept, at);
@@ -100,7 +100,7 @@ static int pass_on(struct table_pass *p, size_t at, struct err *e)
 	return at < p->due ? 0 : pass_look(p, at, e);
 }
 
-/* The pass is over: the last progress; from now on rows are read in any order. */
+/* The pass is over: reports the last progress; from now on rows are read in any order. */
 static int pass_end(struct table_pass *p, struct err *e)
 {
 	int rc = pass_look(p, p->bytes->all.n, e);
@@ -113,13 +113,10 @@ static int pass_end(struct table_pass *p, struct err *e)
 	return rc;
 }
 
-/*
- * A page that is touched brings its neighbours along: the kernel maps what it has cached, up to
- * a whole huge page at each end.
- */
+/* Touching a page maps its cached neighbors, too, up to a whole huge page at each end. */
 #define AROUND_BYTES (2u << 20)
 
-/* A row of n bytes is about to be read; pages of earlier ones may go. */
+/* Called before a row of n bytes is read; pages of earlier rows may be released. */
 static void touch(struct table_pass *p, size_t at, size_t n)
 {
 	bool is_near = at >= p->last && at - p->last < AROUND_BYTES;
@@ -202,7 +199,7 @@ static size_t text_rows(const void *state)
 	return ((const struct text_table *)state)->pass.rows;
 }
 
-/* Where a row begins, and where the next one does; it is about to be read. */
+/* The offset of a row, and of the next one; the row is about to be read. */
 static size_t row_at(struct table_pass *p, size_t row, size_t *next)
 {
 	*next = row + 1 < p->rows ? p->place[row + 1] : p->bytes->all.n;
@@ -223,7 +220,7 @@ static int row_made(struct text_table *t, struct json_slice *out, struct err *e)
 
 /* ---- lines of text ---- */
 
-/* Where the line at `at` ends; *lf is the first LF at or behind it, found once. */
+/* The end of the line at `at`; *lf is the first LF at or after it, found once. */
 static size_t text_line_end(struct str all, size_t at, size_t *lf)
 {
 	const char *p;
@@ -295,10 +292,10 @@ const struct table_format table_text = {
 /*
  * Comma- and tab-separated values (RFC 4180) as objects of texts.
  *
- * The first line names the columns: a name that was there before gets ".1", ".2"..., one that
- * is empty becomes "Unnamed: 3" (from 0), as pandas calls them. Cells in double quotes may hold
- * separators, line breaks and quotes (doubled). Empty lines are skipped; a row with more
- * or fewer cells than the head is an error.
+ * The first line names the columns: a repeated name gets ".1", ".2"..., an empty one becomes
+ * "Unnamed: 3" (from 0), as in pandas. Cells in double quotes may hold separators, line breaks and
+ * quotes (doubled). Empty lines are skipped; a row with more or fewer cells than the head is an
+ * error.
  */
 
 enum cell_end { CELL_NEXT, CELL_LAST, CELL_BAD };
@@ -309,7 +306,7 @@ struct text_cell {
 	const char *why;      /* of CELL_BAD */
 };
 
-/* One of the two kinds of end; *p moves behind it. CR, LF and CR LF end a line. */
+/* One of the two kinds of end; moves *p past it. CR, LF and CR LF end a line. */
 static enum cell_end finish(char separator, const char **p, const char *end)
 {
 	const char *at = *p;
@@ -385,7 +382,7 @@ static int csv_fail_at(const struct table_pass *p, const char *at, const char *w
 		line_at(p->bytes, (size_t)(at - p->bytes->all.p)), why);
 }
 
-/* A name for a column that no column before it has. */
+/* A name for a column that no earlier column has. */
 static struct str name_column(struct arena *a, struct map *seen, struct str text, size_t i)
 {
 	struct str name = text.n ? arena_str(a, text) : str_of(arena_printf(a, "Unnamed: %zu", i));
@@ -447,7 +444,7 @@ static int read_head(struct text_table *t, const char **p, const char *end, stru
 	return rc;
 }
 
-/* Past empty lines. */
+/* Skips empty lines. */
 static void skip_empty(const char **p, const char *end)
 {
 	while (*p < end && (**p == '\n' || **p == '\r'))
@@ -544,10 +541,10 @@ const struct table_format table_csv = {
 /*
  * Rows that are JSON already: one array of objects, or one object after the other.
  *
- * Which of the two is decided by the first character. A name that ends in .jsonl or
- * .ndjson promises one object per line, and that is held; in .json, objects may also be spread
- * over lines. {"data": [...]} with nothing else in the file stands for the list. Everything is
- * validated once, at open; later reads stay inside the mapping whatever has become of it.
+ * The first character decides which. A file named .jsonl or .ndjson must have one object per line;
+ * in .json, objects may also span lines. {"data": [...]} with nothing else in the file counts as
+ * the list. Everything is validated once, at open; later reads stay inside the mapping even if the
+ * file has changed.
  */
 
 static bool is_line_name(const char *name)
@@ -557,7 +554,7 @@ static bool is_line_name(const char *name)
 	return str_ends(s, STR(".jsonl")) || str_ends(s, STR(".ndjson"));
 }
 
-/* Malformed at `at`, which is read once more for the sake of the sentence. */
+/* Malformed at `at`, which is parsed once more for the message. */
 static int json_fail_at(const struct table_pass *p, size_t at, struct err *e)
 {
 	struct json_scan scan = { p->bytes->all, at };
@@ -585,8 +582,8 @@ static size_t at_of(const struct table_pass *p, const struct json_iter *it)
 }
 
 /*
- * The elements of a list; it stands behind the bracket. 0: *end is behind the closing one; -1.
- * Between two elements a malformed text is found by json_step, which says nothing about it.
+ * The elements of a list, from after the opening bracket. 0: *end is after the closing one; -1.
+ * json_step stops at malformed text between two elements without an error, which is detected here.
  */
 static int take_list(struct table_pass *p, struct json_iter *it, size_t *end, struct err *e)
 {
@@ -641,7 +638,7 @@ static int read_array(struct text_table *t, size_t at, struct err *e)
 	return 0;
 }
 
-/* Whether the file is one object whose one member is a list of objects: 1, 0, -1 stopped. */
+/* Whether the file is one object whose only member is a list of objects: 1, 0, -1 stopped. */
 static int read_wrapped(struct text_table *t, size_t at, struct err *e)
 {
 	struct table_pass *p = &t->pass;

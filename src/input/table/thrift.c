@@ -66,7 +66,7 @@ bool thrift_next(struct thrift *t, struct thrift_field *f)
 		t->is_bad |= id < INT16_MIN || id > INT16_MAX;
 		f->id = t->is_bad ? 0 : (int)id;
 	}
-	/* Steps forward could pass any number of them. */
+	/* Steps forward could exceed any number of ids. */
 	t->is_bad |= f->id > INT16_MAX;
 	return !t->is_bad;
 }
@@ -135,7 +135,7 @@ static void jump(struct thrift *t, uint64_t n)
 		t->p += n;
 }
 
-/* A truth value is in its field's type, but a byte of its own in a list. */
+/* A boolean is in its field's type, but a byte of its own in a list. */
 static void skip_items(struct thrift *t, size_t n, const struct thrift_field *item)
 {
 	for (size_t i = 0; i < n && !t->is_bad; i++)

@@ -15,7 +15,7 @@
 #include "core/base/library.h"
 #include "core/base/limits.h"
 
-/* What is called of it: it is loaded when it is first needed. */
+/* The functions in use: the library is loaded when first needed. */
 #define ARCHIVE_CALLS(X) X(archive_entry_filetype) X(archive_entry_pathname) \
 	X(archive_entry_pathname_utf8) X(archive_error_string) X(archive_filter_bytes) \
 	X(archive_filter_code) X(archive_format) X(archive_read_data_block) X(archive_read_free) \
@@ -126,7 +126,7 @@ static const char *name_of(struct archive_entry *entry)
 	return name ? name : "?";
 }
 
-/* Whether it is data: no folder, and none of the extra files of file managers and tar. */
+/* Whether it is a data file: not a folder, and not an extra file of file managers and tar. */
 static bool is_file(struct archive_entry *entry)
 {
 	const char *name = name_of(entry), *last = strrchr(name, '/');
@@ -137,8 +137,8 @@ static bool is_file(struct archive_entry *entry)
 }
 
 /*
- * Finds the one file that is meant. A compressed file alone is the first "entry"; of one that
- * unpacks to nothing there is none.
+ * Finds the one data file. A compressed file is the first "entry"; one that unpacks to nothing has
+ * none.
  */
 static int choose(struct unpack *u, struct err *e)
 {
@@ -187,7 +187,7 @@ static int fail_write(const struct unpack *u, struct err *e)
 		u->path, dir && *dir ? dir : "/tmp", strerror(errno));
 }
 
-/* A file without a name: it is deleted when it is closed. */
+/* An unnamed file: it is deleted when it is closed. */
 static int open_nameless(struct unpack *u, struct err *e)
 {
 	u->fd = file_unnamed(NULL);

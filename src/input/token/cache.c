@@ -2,9 +2,8 @@
 /*
  * cache.c - compiled models and the folder of them.
  *
- * A file is a header, facts, then the tables, each aligned.
- * TABLE lists every array of a model that is written: where its pointer is,
- * where its count, and the size of an element. Facts are the model's own structs
+ * A file is a header, facts, then the tables, each aligned. TABLE lists every array of a model that
+ * is written: its pointer, its count, and the size of an element. Facts are the model's own structs
  * with all pointers cleared; the list fills them in again.
  */
 #include "input/token/cache.h"
@@ -32,7 +31,7 @@ struct cache_head {
 	uint64_t layout, sum, bytes;
 };
 
-/* What is not an array. */
+/* Everything except arrays. */
 struct cache_facts {
 	struct vocab vocab;
 	struct bpe bpe;
@@ -318,7 +317,7 @@ static int read_added(struct model *m, struct cache_cursor *c, struct err *e)
 	return 0;
 }
 
-/* Spellings outside the byte alphabet are found by a map of their own. */
+/* Spellings outside the byte alphabet are in a map of their own. */
 static void read_foreign(struct vocab *v)
 {
 	for (size_t id = 0; v->is_spelled && id < v->id_limit; id++)
@@ -391,7 +390,7 @@ done:
 
 /* ---- The folder of them ---- */
 
-/* Files beside the main one that a reader may look at. */
+/* Files next to the main one that readers use. */
 static const char *const BESIDE[] = { "tokenizer_config.json", "special_tokens_map.json",
 	"merges.txt", "added_tokens.json" };
 #define SOURCES (1 + sizeof BESIDE / sizeof *BESIDE)
@@ -419,7 +418,7 @@ static void name_in(struct buf *out, const char *dir, uint64_t sum, const char *
 	buf_printf(out, "%s/%016" PRIx64 "%s", dir, sum, end);
 }
 
-/* A file's name may say what its contents mean. */
+/* Part of the key, as a file's name may decide how its content is read. */
 static uint64_t sum_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -427,7 +426,7 @@ static uint64_t sum_name(const char *path)
 	return compiled_sum(str_of(slash ? slash + 1 : path));
 }
 
-/* Source i: the path itself, then those beside it. Caller frees. */
+/* Source i: the path itself, then those next to it. Caller frees. */
 static char *source_path(const char *path, size_t i)
 {
 	return i == 0 ? mem_text(path) : file_beside(path, BESIDE[i - 1]);
@@ -517,7 +516,7 @@ static bool read_stamp(struct cache_place *p)
 	return is_good && sscanf(sum, "%16" SCNx64, &p->sum) == 1;
 }
 
-/* Written under another name and renamed; no fsync, for a checksum tells what is whole. */
+/* Written under another name and renamed; without fsync, as a checksum detects incomplete files. */
 static bool write_file(const char *path, struct str bytes)
 {
 	struct buf temp = { 0 };
@@ -595,7 +594,7 @@ bool cache_load(struct model *m, const char *path, struct buf *stamp)
 	return is_good;
 }
 
-/* Removes the file that was written longest ago while there are too many. */
+/* Removes the oldest files while there are too many. */
 static void prune(const char *dir)
 {
 	for (size_t round = 0; round < TOKEN_CACHE_FILES_MAX; round++) {

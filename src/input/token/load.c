@@ -2,7 +2,7 @@
 /*
  * load.c - finding a tokenizer's files and reading them; see load.h.
  *
- * There is one choice among names, whether a directory has them or the hub.
+ * Names are chosen by the same rules in a directory and on the hub.
  */
 #include "input/token/load.h"
 
@@ -39,7 +39,7 @@ static const struct kind {
 #define KINDS_TEXT "tokenizer.json, tekken.json, tiktoken.model, *.tiktoken, tokenizer.model, " \
 	"*.model, vocab.json with merges.txt"
 
-/* What readers look for beside any of them. */
+/* Files that readers look for next to any of them. */
 static const char *const BESIDE[] = { "tokenizer_config.json", "special_tokens_map.json",
 	"added_tokens.json", "chat_template.jinja" };
 
@@ -64,7 +64,7 @@ static bool ends(const char *name, const char *suffix)
 	return str_ends(str_of(name), str_of(suffix));
 }
 
-/* Files in folders of a repository are none of these. */
+/* Files in subfolders of a repository do not count. */
 static const char *one_that_ends(const struct file_names *n, const char *suffix, const char **other)
 {
 	const char *found = NULL;
@@ -176,7 +176,7 @@ static int find_in_dir(const char *dir, const char *mode, struct buf *path, stru
 
 /* ---- the hub ---- */
 
-/* Everything chosen of a list; path is the tokenizer's own file. */
+/* Downloads everything chosen from a list; path is the tokenizer's own file. */
 static int get_files(const struct hub_opts *at, const char *name, const char *mode,
 	const struct hub_list *list, struct buf *path, struct err *e)
 {
@@ -210,7 +210,7 @@ static void remember(const struct hub_opts *hub, const char *name, const struct 
 	hub_remember(hub, name, list, absent);
 }
 
-/* A commit never changes: when everything about its tokenizer is known, nobody is asked. */
+/* A commit never changes: when everything about its tokenizer is cached, no request is made. */
 static bool find_commit(const struct hub_opts *hub, const char *name, const char *mode,
 	struct buf *path)
 {
@@ -277,21 +277,21 @@ int find_tokenizer(const char *name, const struct tokenizer_load_opts *opts, str
 	return find_on_hub(name, opts, path, e);
 }
 
-/* ---- The files beside it ---- */
+/* ---- the files next to it ---- */
 
 /*
- * The files beside a tokenizer that say which tokens are special and
- * whether the model has a chat template. A tekken.json says itself what is special.
+ * The files next to a tokenizer that say which tokens are special and whether the model has a chat
+ * template. A tekken.json has its special tokens itself.
  *
- * special_tokens_map.json counts only where tokenizer_config.json does not carry
- * the added tokens itself, as in upstream. The Llama classes build their
- * post-processor from add_bos_token and add_eos_token instead of the file's.
+ * special_tokens_map.json counts only if tokenizer_config.json does not have the added tokens
+ * itself, as in upstream. The Llama classes build their post-processor from add_bos_token and
+ * add_eos_token instead of the file's.
  */
 
 static const char *const SPECIAL_NAMES[] = { "bos_token", "eos_token", "unk_token", "sep_token",
 	"pad_token", "cls_token", "mask_token" };
 
-/* The text with {} in place of what a member of its object holds. */
+/* The text with {} in place of a member's value. */
 static struct str without(struct str text, const char *member, struct buf *shorter)
 {
 	struct json_scan scan = { .text = text };
@@ -358,7 +358,7 @@ static void add_special(struct model *m, const struct json_value *v)
 	ids_push(&m->special, id);
 }
 
-/* A tekken.json declares them itself: all in front of the ranks. */
+/* A tekken.json declares them itself: all before the ranks. */
 static void read_tekken_specials(struct model *m)
 {
 	for (uint32_t id = 0; id < m->vocab.id_limit; id++)
@@ -366,7 +366,7 @@ static void read_tekken_specials(struct model *m)
 			ids_push(&m->special, id);
 }
 
-/* What the first of the two objects that has a member says of it. */
+/* The member's value in the first of the two objects that has it. */
 static const struct json_value *either(const struct json_value *a, const struct json_value *b,
 	const char *name)
 {
@@ -393,7 +393,7 @@ static int read_specials(struct model *m, const struct json_value *config,
 	return 0;
 }
 
-/* Rebuilds what stands around a sequence where the tokenizer's class does so. */
+/* Rebuilds the tokens around a sequence if the tokenizer's class does so. */
 static int read_bos_eos(struct model *m, const struct json_value *config, const char *path,
 	struct err *e)
 {

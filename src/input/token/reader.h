@@ -36,12 +36,12 @@ int reader_json_bpe(struct model *m, struct json_slice vocab, struct json_slice 
 /*
  * The stages around the model, from their JSON.
  *
- * Every stage is null or an object with a "type"; "Sequence" nests. A type that
- * is not read is an error, for a stage left out would give other ids. Readers
- * of other file formats write the same JSON, so that there is one way in.
+ * Every stage is null or an object with a "type"; "Sequence" nests. An unsupported type is an
+ * error, as ignoring a stage would give other ids. Readers of other file formats write the same
+ * JSON, so that there is only one parser.
  *
- * Parses the four into m and keeps copies of the texts in m->stage_text. Before the
- * vocabulary: what is wrong with a stage is said before a large model is read.
+ * Parses the four into m and keeps copies of the texts in m->stage_text. Called before the
+ * vocabulary, so that errors in a stage are reported before a large model is read.
  */
 int stages_load(struct model *m, const struct stage_texts *text, struct err *e);
 
@@ -50,9 +50,9 @@ struct byte_stages {
 	struct str pattern;  /* cuts words, as a regular expression; empty: ByteLevel's own */
 	bool is_nfc;
 	bool has_prefix_space; /* ByteLevel's add_prefix_space */
-	struct str bos, eos; /* stand around a sequence; empty: nothing does */
+	struct str bos, eos; /* tokens around a sequence; empty: none */
 	uint32_t bos_id, eos_id;
 };
 
-/* Writes them as a tokenizer.json has them and loads them. */
+/* Writes them in the form of a tokenizer.json and loads them. */
 int byte_stages_load(struct model *m, const struct byte_stages *s, struct err *e);

@@ -95,7 +95,7 @@ static int split_merge(struct json_slice v, struct buf scratch[2], struct str pa
 	return json_each(&it, &key, &item) == 0 && part[0].n && part[1].n ? 0 : -1;
 }
 
-/* Merges read and not yet looked up: their parts lie side by side in bytes. */
+/* Merges read and not yet looked up: their parts are adjacent in bytes. */
 #define MERGES_TOGETHER 256
 
 struct merge_reader {
@@ -167,7 +167,7 @@ static int add_merge(struct merge_reader *r, struct json_slice v, struct err *e)
 			r->rank);
 	is_bytes = add_part(r->vocab, part[0], &r->bytes);
 	cut = r->bytes.len;
-	/* A token that no bytes spell never stands in a word, so its merges never apply. */
+	/* A token that no bytes spell never occurs in a word, so its merges never apply. */
 	if (!is_bytes || !add_part(r->vocab, part[1], &r->bytes)) {
 		r->bytes.len = start;
 		r->rank++;
@@ -246,22 +246,22 @@ int reader_json_bpe(struct model *m, struct json_slice vocab, struct json_slice 
 /*
  * [["token", score], ...], ids in the order of the list.
  *
- * The reference fails at the first unknown character when unk_id is null; here
- * such a file is refused as a whole.
+ * The reference fails at the first unknown character when unk_id is null; here such a file is
+ * refused as a whole.
  */
 
 #define SCORE_CHARS_MAX 400 /* as str_to_f64; digits beyond do not count anyway */
 
 /*
- * A number as the reference reads it, which is not always the nearest double: as many
- * leading digits as fit 64 bits, as a double, times or divided by a power of ten.
+ * A number as the reference reads it, which is not always the nearest double: as many leading
+ * digits as fit 64 bits, as a double, times or divided by a power of ten.
  */
 struct token_decimal {
 	uint64_t digits;
 	int exponent;
 };
 
-/* false: the digits with this one behind them do not fit. */
+/* false: the digits followed by this one do not fit. */
 static bool add_digit(struct token_decimal *d, char digit)
 {
 	uint64_t v;
@@ -482,9 +482,8 @@ static int load_wordlevel(struct model *m, const struct model_sections *s, struc
 /* ---- The file ---- */
 
 /*
- * The file is walked with the pull scanner, which checks it: vocabulary and merges
- * make up nearly all of it and go straight into their tables. Only the small stages
- * become trees (stages.c).
+ * The file is read with the pull scanner, which checks it: vocabulary and merges make up nearly all
+ * of it and go straight into their tables. Only the small stages become trees (stages.c).
  */
 
 /* The top-level members, still as text; absent ones are null. */
@@ -521,13 +520,15 @@ static int find_in_model(struct json_iter *it, struct model_sections *s)
 	struct str key;
 	int rc;
 
-	*s = (struct model_sections){ 0 }; /* the last of equal names wins */
+	*s = (struct model_sections){ 0 }; /* the last of equal names counts */
 	while ((rc = json_each(it, &key, &value)) > 0)
 		keep_member(member, sizeof member / sizeof *member, key, value);
 	return rc;
 }
 
-/* -1: it is no JSON object, or something is behind it. The model is entered, not read twice. */
+/*
+ * -1: not a JSON object, or followed by something. The model's members are found in the same pass.
+ */
 static int find_in_file(struct str text, struct file_sections *s)
 {
 	const struct wanted_member member[] = {
@@ -564,7 +565,7 @@ static int find_sections(struct str text, struct file_sections *s, struct err *e
 	struct json_slice root;
 
 	if (find_in_file(str_trim(text), s)) {
-		/* Only a damaged file is read again, to say where. */
+		/* Only a damaged file is parsed again, to find the place. */
 		if (json_next(&scan, &root, e))
 			return err_wrap(e, "is not JSON");
 		return err_set(e, ERR_PARSE, json_at_end(&scan) ? "does not hold a JSON object"
@@ -585,7 +586,7 @@ static int read_model(struct model *m, const struct model_sections *s, struct er
 		{ "WordPiece", load_wordpiece }, { "WordLevel", load_wordlevel },
 	};
 
-	/* Old files name no type; they are told apart by what they hold. */
+	/* Old files have no type; their members show which it is. */
 	if (s->type.kind != JSON_STRING)
 		return s->merges.kind == JSON_ARRAY ? load_bpe(m, s, e)
 			: s->vocab.kind == JSON_ARRAY ? load_unigram(m, s, e)

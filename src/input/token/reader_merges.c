@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reader_merges.c - a vocab.json with its merges.txt, and the stages that such files leave out. */
+/*
+ * reader_merges.c - a vocab.json with its merges.txt, and the stages that such files do not have.
+ */
 #include "core/base/file.h"
 #include "core/base/limits.h"
 #include "core/base/mem.h"
@@ -89,12 +91,11 @@ int byte_stages_load(struct model *m, const struct byte_stages *s, struct err *e
 }
 
 /*
- * Vocab.json with merges.txt beside it, the form of GPT-2.
+ * vocab.json with merges.txt next to it, the form of GPT-2.
  *
- * The two hold the tokens and their merges. How text is cut and what stands around
- * it follows from the tokenizer_class in tokenizer_config.json (none: GPT-2's); the
- * special tokens are the class's, unless that file or special_tokens_map.json names
- * others, and those of added_tokens.json.
+ * The two hold the tokens and their merges. How text is cut and what surrounds it follows from the
+ * tokenizer_class in tokenizer_config.json (none: GPT-2's); the special tokens are the class's,
+ * unless that file or special_tokens_map.json names others, and those of added_tokens.json.
  */
 
 enum { BOS, EOS, UNK, SEP, PAD, CLS, MASK, SPECIALS };
@@ -152,7 +153,7 @@ struct merges_source {
 
 /* ---- special tokens ---- */
 
-/* What tokenizer_config.json or special_tokens_map.json says of one; NULL: nothing. */
+/* The member of tokenizer_config.json or special_tokens_map.json; NULL: neither has it. */
 static const struct json_value *special_member(const struct merges_source *s, const char *name)
 {
 	const struct json_value *v = json_get(s->config, name);
@@ -235,7 +236,7 @@ static int add_encoder_list(struct model *m, const struct merges_source *s, stru
 	return 0;
 }
 
-/* A special token that no list has: of the vocabulary, or behind all others. */
+/* A special token that is in no list: from the vocabulary, or added after all others. */
 static int add_special(struct model *m, struct str content, const struct json_value *flags,
 	bool is_lstrip, struct err *e)
 {
@@ -317,7 +318,7 @@ static int load_stages(struct model *m, const struct merges_source *s, struct er
 
 /* ---- the files ---- */
 
-/* Lines as a list of strings; the version line is no merge. */
+/* Lines as a list of strings, without the version line. */
 static int read_merges(const char *path, struct buf *out, struct err *e)
 {
 	char *file = file_beside(path, "merges.txt");

@@ -2,9 +2,8 @@
 /*
  * reader_ranks.c - models that are a list of byte strings with ranks: tiktoken and tekken.
  *
- * Such a file has no merges: of two neighbours those are joined whose joint bytes are
- * the token of the lowest rank, the leftmost of equals, and a word that is a token is
- * that token at once.
+ * Such a file has no merges: two neighbors are joined if their joint bytes are a token, the one of
+ * the lowest rank first, the leftmost of equals; a word that is a token is that token at once.
  */
 #include <stdlib.h>
 
@@ -72,13 +71,12 @@ static int ranks_index(struct model *m, uint32_t first, struct err *e)
 /* ---- tiktoken ---- */
 
 /*
- * Files of lines "base64 rank", as tiktoken has them.
+ * Files of lines "base64 rank", the form of tiktoken.
  *
- * Such a file holds tokens and nothing else. How text is cut into words, and which
- * special tokens there are, stands in programs; ENCODINGS has it for the files
- * whose program is known. They are told by the tokenizer_class beside them, by
- * their name, or by their number of ranks. Special tokens with an id of their own
- * in tokenizer_config.json are called as they are there.
+ * Such a file holds only tokens. How text is cut into words, and which special tokens there are, is
+ * in programs; ENCODINGS has it for the files whose program is known. These are recognized by the
+ * tokenizer_class next to them, by their name, or by their number of ranks. Special tokens with an
+ * id of their own in tokenizer_config.json have their names from there.
  */
 
 /* ---- what the files leave out ---- */
@@ -92,15 +90,15 @@ struct special {
 struct encoding {
 	const char *name;
 	const char *file;  /* its name; NULL: any */
-	const char *class; /* the tokenizer_class beside it; NULL: none is known */
+	const char *class; /* the tokenizer_class next to it; NULL: none is known */
 	uint32_t ranks;    /* tokens it has; 0: any number */
 	bool is_known_by_ranks;
 	bool is_nfc;
 	bool has_runs;       /* its program cuts long texts (tokenizer.c) */
-	bool has_bos;        /* the first special token stands before a sequence */
+	bool has_bos;        /* the first special token precedes a sequence */
 	const char *pattern; /* NULL: ByteLevel's own */
 	const struct special *special;
-	uint32_t reserved;   /* special tokens behind the ranks, "<|reserved_token_ID|>" */
+	uint32_t reserved;   /* special tokens after the ranks, "<|reserved_token_ID|>" */
 };
 
 #define SHORT_FORMS "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
@@ -126,7 +124,7 @@ static const struct special CL100K[] = {
 static const struct special O200K[] = {
 	{ .text = "<|endoftext|>", .id = 199999 }, { .text = "<|endofprompt|>", .id = 200018 }, { 0 },
 };
-/* 200018 has two names; its text is the first one. */
+/* 200018 has two names; decoding gives the first one. */
 static const struct special HARMONY[] = {
 	{ .text = "<|startoftext|>", .id = 199998 }, { .text = "<|endoftext|>", .id = 199999 },
 	{ "<|reserved_", 200000, 2, 200000 }, { .text = "<|return|>", .id = 200002 },
@@ -179,7 +177,7 @@ static struct str base_name(const char *path)
 	return str_of(slash ? slash + 1 : path);
 }
 
-/* Classes that say nothing of the tokens. */
+/* Classes that do not identify the tokens. */
 static bool is_general(struct str class)
 {
 	return class.n == 0 || str_is(class, "PreTrainedTokenizerFast") ||
@@ -384,13 +382,13 @@ const struct model_reader reader_tiktoken = { "tiktoken", is_tiktoken, read_tikt
 /* ---- tekken ---- */
 
 /*
- * Tekken.json: tokens with ranks, the expression that cuts words, and
- * special tokens, whose ids come before the ranks.
+ * tekken.json: tokens with ranks, the expression that cuts words, and special tokens, whose ids
+ * come before the ranks.
  *
- * Only as many tokens count as "default_vocab_size" leaves room for. Files of the
- * versions up to v7 may leave their special tokens out; ids without one are called
- * <SPECIAL_n>. Text never becomes a special token: whoever builds a prompt puts in
- * the id. So the ids of "</s>" in a text are those of its characters.
+ * Only as many tokens count as "default_vocab_size" has room for. Files of the versions up to v7
+ * may have no special tokens; ids without one are named <SPECIAL_n>. Text never becomes a special
+ * token: programs that build prompts insert the id. So "</s>" in a text becomes the ids of its
+ * characters.
  */
 
 static const char *const OLD_SPECIALS[] = {
@@ -426,7 +424,7 @@ static int read_count(struct json_slice config, const char *name, int64_t max, s
 	return 0;
 }
 
-/* "{1,3}+" is possessive here and a repetition of a repetition in a tokenizer.json. */
+/* "{1,3}+" is possessive here but a repetition of a repetition in a tokenizer.json. */
 static bool has_possessive_count(struct str pattern)
 {
 	for (size_t i = 2; i < pattern.n; i++)
@@ -576,7 +574,7 @@ static int add_tekken_specials(struct model *m, const struct sections *s, struct
 	return rc;
 }
 
-/* The id of <s> in either list; the stages must know it before they are loaded. */
+/* The id of <s> in either list, needed before the stages are loaded. */
 static int find_bos(const struct sections *s, uint32_t *id, struct err *e)
 {
 	struct json_iter it = json_iter(s->specials);

@@ -16,9 +16,9 @@
 /* ---- Protocol buffers ---- */
 
 /*
- * The fields of a message, one after the other. Nothing is copied and nothing nests: a message
- * inside a message is a field of kind PROTOBUF_BYTES and read with a reader of its own. Groups,
- * which no format in use here has, are stepped over.
+ * The fields of a message, in order. Nothing is copied and nothing nests: a message inside a
+ * message is a field of kind PROTOBUF_BYTES and read with a reader of its own. Groups, which no
+ * format in use here has, are skipped.
  */
 
 enum protobuf_kind {
@@ -122,7 +122,7 @@ static int read_value(struct protobuf *p, struct protobuf_field *f, struct err *
 		(unsigned)f->kind, p->at);
 }
 
-/* The next field: 1, or 0 at the end, or -1 when the bytes are no message. */
+/* The next field: 1, or 0 at the end, or -1 when the bytes are not a message. */
 static int protobuf_next(struct protobuf *p, struct protobuf_field *f, struct err *e)
 {
 	size_t groups = 0;
@@ -168,18 +168,17 @@ static float protobuf_float(const struct protobuf_field *f)
 /* ---- The file ---- */
 
 /*
- * Sentencepiece's .model files: a protocol buffer with the
- * pieces (id is position), how the model was trained, and how texts are normalized.
+ * Sentencepiece's .model files: a protocol buffer with the pieces (id is position), how the model
+ * was trained, and how texts are normalized.
  *
- * Text between special tokens becomes what sentencepiece itself makes of it. Special
- * tokens are what the tokenizer classes of the model hubs make them: control pieces
- * and the unknown one are found in text, are left out by skip_special, and the bos
- * piece goes in front of a sequence where the model has one (load.c knows better
- * where a tokenizer_config.json does).
+ * Text between special tokens is encoded as by sentencepiece itself. Special tokens follow the
+ * tokenizer classes of the model hubs: control pieces and the unknown one are found in text, are
+ * left out by skip_special, and the bos piece precedes a sequence if the model has one (load.c has
+ * better information from a tokenizer_config.json).
  *
- * Refused, for no model in use has them: models of words or characters, blanks as
- * suffixes, blanks that are not escaped, a normalizer for decoded text, and pieces
- * of a BPE model that merging may pass through but not end with.
+ * Refused, since no model in use has them: models of words or characters, blanks as suffixes,
+ * blanks that are not escaped, a normalizer for decoded text, and pieces of a BPE model that
+ * merging may pass through but not end with.
  */
 
 enum piece_type { NORMAL = 1, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE };
@@ -423,7 +422,7 @@ static void write_decoder(const struct sentencepiece_source *s, struct buf *out)
 	if (s->has_byte_fallback)
 		buf_add_text(out, ",{\"type\":\"ByteFallback\"}");
 	buf_add_text(out, ",{\"type\":\"Fuse\"}");
-	/* The blank that was put in front; all of them where none can have been there. */
+	/* Removes the blank that was prepended; all of them if there cannot have been one. */
 	if (s->has_prefix || s->is_trimmed)
 		buf_printf(out, ",{\"type\":\"Strip\",\"content\":\" \",\"start\":%llu,\"stop\":0}",
 			s->is_trimmed ? BUF_BYTES_MAX : 1);
@@ -492,7 +491,7 @@ static int load_unigram(struct model *m, const struct sentencepiece_source *s, s
 	return rc;
 }
 
-/* Merging reaches a piece only by way of its characters: each must be one too. */
+/* Merging reaches a piece only through its characters: each must be a piece too. */
 static int check_characters(const struct model *m, const struct sentencepiece_source *s,
 			    struct err *e)
 {
@@ -519,7 +518,7 @@ static int compare_scores(const void *a, const void *b, void *ctx)
 	return (x < y) - (x > y);
 }
 
-/* The higher the score, the earlier; equal scores have one rank. */
+/* Higher scores have lower ranks; equal scores have the same rank. */
 static void rank_pieces(const struct sentencepiece_source *s, uint32_t *rank)
 {
 	uint32_t *id = mem_array(s->count, sizeof *id), next = 0;

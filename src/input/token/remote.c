@@ -348,7 +348,7 @@ int token_remote_batch(struct token_remote *r, const struct str *text, size_t n,
 
 /* ---- facts ---- */
 
-/* Ids that are asked for one by one, several requests at once: one of them has a text. */
+/* Ids that are requested one by one, several at once: one of them has a text. */
 struct window {
 	struct token_remote *r;
 	uint32_t first;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * remote.h - tokenizing by a server that serves the model (vLLM's /tokenize
- * and /detokenize), for when its tokenizer's files are not at hand.
+ * remote.h - tokenizing by a server that serves the model (vLLM's /tokenize and /detokenize), for
+ * models without local tokenizer files.
  *
- * Two uses. token_server_render asks what the chat template makes of a message. A
- * struct token_remote serves tokenizer.h's calls: every text is a request,
- * a bounded number of answers is kept by content, batches keep many requests in
- * flight. Thread-safe.
+ * Two uses. token_server_render returns the chat template's rendering of a message. A struct
+ * token_remote serves tokenizer.h's calls: every text is a request, a bounded number of answers is
+ * kept by content, batches keep many requests in flight. Thread-safe.
  *
- * What a server does not tell is not known: no id counts as special, and unless
+ * Information that a server does not give is missing: no id counts as special, and unless
  * /tokenizer_info lists the added tokens they count as vocabulary.
  */
 #pragma once
@@ -21,7 +20,7 @@
 #include "input/encode/ids.h"
 #include "input/fetch/fetch.h"
 
-/* How the server is reached; borrowed. */
+/* How to reach the server; borrowed. */
 struct token_server {
 	const char *base_url;    /* as libcurl takes it; "/tokenize" is appended */
 	const char *model;       /* named in every request */
@@ -35,7 +34,7 @@ struct token_server {
  */
 int token_server_render(const struct token_server *s, struct str content, struct str kwargs,
 	struct ids *out, struct err *e);
-/* Likewise of whole messages, a JSON list. tools: a JSON list; empty: none. */
+/* The same for whole messages, a JSON list. tools: a JSON list; empty: none. */
 int token_server_render_messages(const struct token_server *s, struct str messages,
 	struct str tools, struct str kwargs, struct ids *out, struct err *e);
 
@@ -49,7 +48,7 @@ struct token_remote;
 struct token_remote *token_remote_new(const struct token_server *s, struct err *e);
 void token_remote_free(struct token_remote *r);
 
-/* As tokenizer.h says; -1 with e where the server does not answer. */
+/* See tokenizer.h; -1 with e if the server does not answer. */
 int token_remote_encode(struct token_remote *r, struct str text, bool add_special,
 	struct ids *out, struct err *e);
 int token_remote_decode(struct token_remote *r, const uint32_t *ids, size_t n, struct buf *out,

@@ -35,9 +35,9 @@ static int stage_members(const struct json_value *v, const char *key, const char
 /* ---- Normalizers ---- */
 
 /*
- * BertNormalizer and Lowercase are several steps. ByteLevel spells bytes as
- * characters, and the vocabulary stays spelled: what comes behind it, stages and
- * model, sees these characters, and so it does in the reference.
+ * BertNormalizer and Lowercase are several steps. ByteLevel spells bytes as characters, and the
+ * vocabulary is kept in that spelling: later stages and the model see these characters, as in the
+ * reference.
  */
 
 static struct normalize_step *new_step(struct model *m, enum normalize_kind kind, struct err *e)
@@ -253,11 +253,11 @@ static int stages_normalizer(struct model *m, const struct json_value *root, str
 /* ---- Pre-tokenizers ---- */
 
 /*
- * Expressions are kept as text until all stages are known; then those that a scanner
- * stands for are never compiled.
+ * Expressions are kept as text until all stages are known; those that a scanner replaces are never
+ * compiled.
  */
 
-/* What ByteLevel cuts by when its own expression is switched on. */
+/* The expression of ByteLevel when its own is switched on. */
 static const char BYTE_LEVEL_REGEX[] =
 	"'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
 
@@ -443,7 +443,7 @@ static int add_fixed_length(struct model *m, const struct json_value *v, struct 
 /* ---- any of them ---- */
 
 /*
- * Stages behind ByteLevel see its characters. Those that would write others among them
+ * Stages after ByteLevel see its characters. Those that would write other characters among them
  * have no meaning there.
  */
 static int follow_byte_level(struct model *m, const struct json_value *v, struct err *e)
@@ -494,9 +494,9 @@ static int add_pre_tokenizer(struct model *m, const struct json_value *v, struct
 /* ---- scanners in place of expressions ---- */
 
 /*
- * The expressions from stage at on whose spans all become pieces. Removed and inverted
- * does that only where every character is in some match, which holds for each scanner of
- * one stage; so such a stage is offered alone.
+ * The expressions from stage `at` on whose spans all become pieces. "Removed" and "inverted" do
+ * that only if every character is in some match, which is true for each scanner of one stage; so
+ * such a stage is offered alone.
  */
 static size_t expressions_at(const struct pretok *p, size_t at, struct str out[TOKEN_STAGES_MAX])
 {
@@ -580,7 +580,7 @@ static int add_template_token(const struct json_value *root, struct str name, st
 	return 0;
 }
 
-/* A processor goes around what the processors before it made. */
+/* A processor adds ids around the result of the processors before it. */
 static int wrap(struct model *m, const struct ids *before, const struct ids *after, struct err *e)
 {
 	struct ids all = { 0 };
@@ -597,7 +597,7 @@ static int wrap(struct model *m, const struct ids *before, const struct ids *aft
 	return 0;
 }
 
-/* part[0]: the ids before the sequence, part[1]: those behind it. */
+/* part[0]: the ids before the sequence, part[1]: those after it. */
 static int read_template(const struct json_value *v, struct ids part[2], struct err *e)
 {
 	const struct json_value *single = json_get(v, "single"), *sequence;
@@ -622,7 +622,7 @@ static int read_template(const struct json_value *v, struct ids part[2], struct 
 	return 0;
 }
 
-/* BertProcessing, RobertaProcessing: one token before, "cls", and one behind, "sep". */
+/* BertProcessing, RobertaProcessing: one token before, "cls", and one after, "sep". */
 static int read_cls_sep(const struct json_value *v, const char *type, struct ids part[2],
 	struct err *e)
 {
@@ -653,7 +653,7 @@ static int add_wrapper(struct model *m, const struct json_value *v, bool is_temp
 	return rc;
 }
 
-/* *is_split: a template came before; the reference hands its parts on as if they were pairs. */
+/* *is_split: a template came before, whose parts the reference passes on as if they were pairs. */
 static int add_post_processor(struct model *m, const struct json_value *v, bool *is_split,
 	struct err *e)
 {

@@ -24,8 +24,8 @@
 /* ---- The built-in tokenizer ---- */
 
 /*
- * Pure arithmetic, no table and no state. Encoding looks at most seven bytes ahead and never back,
- * so the ids of a text do not depend on what came before it.
+ * Pure arithmetic, without table or state. Encoding looks at most seven bytes ahead and never back,
+ * so the ids of a text do not depend on preceding text.
  */
 
 static bool is_lower(char c)
@@ -94,8 +94,8 @@ static void sim_decode(const uint32_t *ids, size_t n, bool skip_special, struct 
 
 /*
  * Some programs around tiktoken cut long texts: Llama 3's and Kimi's encode blocks of 400,000
- * characters, and within a block start anew after 25,000 characters that are all blanks, or all
- * none. Nothing merges across such a cut, and no special token is found there.
+ * characters, and within a block start again after 25,000 characters that are all blanks, or all
+ * not. Nothing merges across such a cut, and no special token is found there.
  */
 
 #define RUNS_BLOCK_CHARS 400000
@@ -145,7 +145,7 @@ struct encode_work {
 	struct pretok_work pretok;
 	struct words_work *words;
 	struct ids count; /* for tokenizer_count */
-	/* The encode under way. */
+	/* The current encode. */
 	const struct model *model;
 	struct ids *out;
 };
@@ -165,7 +165,7 @@ struct tokenizer {
 
 /* ---- working memory ---- */
 
-/* What an allowed text can grow to must fit; ids and offsets stay below 32 bits. */
+/* The limit fits the growth of the largest allowed text; ids and offsets stay below 32 bits. */
 #define WORK_BYTES_MAX (10ull * TOKEN_TEXT_BYTES_MAX)
 
 static_assert(WORK_BYTES_MAX < UINT32_MAX, "positions in a word are 32-bit");
@@ -434,7 +434,7 @@ int tokenizer_refuse(const struct tokenizer *t, struct str text, struct err *e)
 	if (t->remote)
 		return token_remote_encode(t->remote, text, false, &ids, e) ? -1 :
 			err_set(e, ERR_NET, "the tokenizer's server did not answer");
-	/* Once more, for what stopped it: limits make sure that this takes no time. */
+	/* Encodes again to find what stopped it: limits ensure that this takes no time. */
 	w = work_take(t);
 	w->out = &ids;
 	rc = encode(w, text, false);

@@ -1,27 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tokenizer.h - text to token ids and back, with the very ids the model's
- * own tokenizer gives.
+ * tokenizer.h - text to token ids and back, with exactly the ids of the model's own tokenizer.
  *
- * Reads every kind of file that token/reader.h lists: tokenizer.json (BPE, Unigram,
- * WordPiece, WordLevel), tiktoken, tekken, sentencepiece, vocab.json with merges.txt.
- * A stage of an unknown kind is one error that names its type and the file; nothing is
- * approximated.
+ * Reads every kind of file that token/reader.h lists: tokenizer.json (BPE, Unigram, WordPiece,
+ * WordLevel), tiktoken, tekken, sentencepiece, vocab.json with merges.txt. A stage of an unknown
+ * kind is one error that names its type and the file; nothing is approximated.
  *
- * Built-in tokenizer "sim" (no file, no start-up cost): ids 0..255 are the
- * bytes; ids 256..17831 are a space and three lowercase ASCII letters, in
- * alphabetical order (" aaa" is 256, " zzz" 17831); id 17832 is the added
- * special token "<|end|>". Encoding goes from left to right and takes
- * "<|end|>" first, then a space followed by three lowercase letters, then one
- * byte. So every sequence of word tokens re-encodes to itself, and decoding
- * gives back the bytes that were encoded, whatever they were.
+ * Built-in tokenizer "sim" (no file, no start-up cost): ids 0..255 are the bytes; ids 256..17831
+ * are a space and three lowercase ASCII letters, in alphabetical order (" aaa" is 256, " zzz"
+ * 17831); id 17832 is the added special token "<|end|>". Encoding goes from left to right and takes
+ * "<|end|>" first, then a space followed by three lowercase letters, then one byte. So every
+ * sequence of word tokens re-encodes to itself, and decoding returns exactly the encoded bytes.
  *
- * Threads: a loaded tokenizer may be used by any number of threads at once. It
- * keeps a pool of working memory (regex state, word cache), one for each
- * encode that is under way; only load and free must be alone.
+ * Threads: a loaded tokenizer may be used by any number of threads at once. It keeps a pool of
+ * working memory (regex state, word cache), one for each running encode; only load and free must be
+ * alone.
  *
- * Not here: chat templates (chat/chat.h; only whether there is one), truncation,
- * padding, offsets, pairs of sequences.
+ * Not here: chat templates (chat/chat.h; only whether there is one), truncation, padding, offsets,
+ * pairs of sequences.
  */
 #pragma once
 #include <stdatomic.h>
@@ -51,29 +47,28 @@ struct tokenizer_load_opts {
 	const char *mode;      /* "mistral": that form of it first (token/load.h); else NULL */
 	bool is_uncached;      /* neither read nor write a compiled form (token/cache.h) */
 	const atomic_bool *cancel; /* set: a download ends soon with ERR_CANCELLED */
-	/* A download's bytes, of files above 1 MB; a sentence for people. Each may be NULL. */
+	/* Progress of a download above 1 MB, in bytes; a sentence for people. Each may be NULL. */
 	void (*progress)(void *self, const char *file, int64_t done, int64_t total);
 	void (*note)(void *self, const char *text);
 	void *self;
 };
 
 /*
- * "sim", or a tokenizer's file, or a directory that holds one, or a model name
- * ("org/name") on the Hugging Face hub, by way of its local cache; tried in that order (see
- * token/load.h). Beside the file, tokenizer_config.json, special_tokens_map.json and
- * chat_template.jinja are read when they exist. opts may be NULL.
- * NULL with ERR_IO when nothing was found (the text lists where it looked), ERR_NET when the
- * hub cannot be reached and the cache has no copy, ERR_PARSE for a file that is damaged or of
- * a kind not read here.
+ * "sim", or a tokenizer's file, or a directory that holds one, or a model name ("org/name") on the
+ * Hugging Face hub, through its local cache; tried in that order (see token/load.h).
+ * tokenizer_config.json, special_tokens_map.json and chat_template.jinja next to the file are also
+ * read. opts may be NULL. NULL with ERR_IO when nothing was found (the text lists where it looked),
+ * ERR_NET when the hub cannot be reached and the cache has no copy, ERR_PARSE for a file that is
+ * damaged or of an unsupported kind.
  */
 struct tokenizer *tokenizer_load(const char *name_or_path, const struct tokenizer_load_opts *opts,
 	struct err *e);
 void tokenizer_free(struct tokenizer *t);
 
 /*
- * The tokenizer of a server that has /tokenize and /detokenize (token/remote.h), called
- * name; every text is a request. It fails where the server does not answer, has no special
- * ids, and its bytes (tokenizer_decode_bytes) are its text. NULL with ERR_NET or ERR_PARSE.
+ * The tokenizer of a server that has /tokenize and /detokenize (token/remote.h), under this name;
+ * every text is a request. It fails where the server does not answer, has no special ids, and its
+ * bytes (tokenizer_decode_bytes) are its text. NULL with ERR_NET or ERR_PARSE.
  */
 struct token_server;
 struct token_remote;
@@ -82,20 +77,19 @@ struct tokenizer *tokenizer_of_server(const char *name, const struct token_serve
 struct token_remote *tokenizer_remote(const struct tokenizer *t); /* NULL: not a server's */
 
 /*
- * Writes the compiled form ahead of time, however small the file is. *path: where it lies.
- * What loads by this name afterwards takes milliseconds.
+ * Writes the compiled form ahead of time, also of a small file. *path: where it is. Later loads by
+ * this name take milliseconds.
  */
 int tokenizer_compile(const char *name_or_path, const struct tokenizer_load_opts *opts,
 	struct buf *path, struct err *e);
 
 /*
- * Appends the ids of text. add_special also adds what the post-processor puts
- * around one sequence (a BOS, for example). Special tokens written in the text
- * become their ids in either case. Bytes that are no UTF-8 count as U+FFFD,
- * one for each maximal ill-formed part ("sim" keeps them as they are). Returns 0,
- * or -1 (out unchanged) when text is longer than TOKEN_TEXT_BYTES_MAX, when the
- * file's stages would make more of it than normalize_growth() allows, or when its
- * regular expressions take more than TOKEN_SEARCH_NS (encode/regex.h).
+ * Appends the ids of text. add_special also adds what the post-processor puts around one sequence
+ * (a BOS, for example). Special tokens written in the text become their ids in either case. Bytes
+ * that are not UTF-8 count as U+FFFD, one for each maximal ill-formed part ("sim" keeps them as
+ * they are). Returns 0, or -1 (out unchanged) when text is longer than TOKEN_TEXT_BYTES_MAX, when
+ * the file's stages would make more of it than normalize_growth() allows, or when its regular
+ * expressions take more than TOKEN_SEARCH_NS (encode/regex.h).
  */
 int tokenizer_encode(const struct tokenizer *t, struct str text, bool add_special,
 	struct ids *out);
@@ -104,11 +98,11 @@ int tokenizer_encode(const struct tokenizer *t, struct str text, bool add_specia
 size_t tokenizer_count(const struct tokenizer *t, struct str text, bool add_special);
 
 /*
- * Likewise for n texts by several threads, the caller's among them; 0: as many as
- * there are cores to run on (parallel_threads). out holds n places: ids are
- * appended to those of encode_batch (zeroed ones will do), counts are written over.
- * The result does not depend on the number of threads. -1 with ERR_LIMIT, which
- * names the first text that cannot be encoded; later places may then be untouched.
+ * The same for n texts by several threads, including the caller's; 0: as many as there are cores to
+ * run on (parallel_threads). out holds n places: ids are appended to those of encode_batch (zeroed
+ * ones will do), counts are written over. The result does not depend on the number of threads. -1
+ * with ERR_LIMIT, which names the first text that cannot be encoded; later places may then be
+ * untouched.
  */
 int tokenizer_encode_batch(const struct tokenizer *t, const struct str *text, size_t n,
 	bool add_special, unsigned threads, struct ids *out, struct err *e);
@@ -116,25 +110,24 @@ int tokenizer_count_batch(const struct tokenizer *t, const struct str *text, siz
 	bool add_special, unsigned threads, size_t *out, struct err *e);
 
 /*
- * Says why tokenizer_encode or tokenizer_count refused the text: the tokenizer's file, the step
+ * Explains why tokenizer_encode or tokenizer_count refused the text: the tokenizer's file, the step
  * and the limit. Encodes it once more to find out. Returns -1.
  */
 int tokenizer_refuse(const struct tokenizer *t, struct str text, struct err *e);
 
 /*
- * Appends the text of the whole sequence. It is always valid UTF-8: bytes that
- * do not form a character become U+FFFD, so texts of parts do not add up to the
- * text of the whole (see tokenizer_decode_bytes). Ids that name no token are
- * left out. skip_special leaves out added tokens marked special.
- * Returns 0, or -1 when out is over its limit.
+ * Appends the text of the whole sequence. It is always valid UTF-8: bytes that do not form a
+ * character become U+FFFD, so texts of parts do not add up to the text of the whole (see
+ * tokenizer_decode_bytes). Unknown ids are left out. skip_special leaves out added tokens marked
+ * special. Returns 0, or -1 when out is over its limit.
  */
 int tokenizer_decode(const struct tokenizer *t, const uint32_t *ids, size_t n, bool skip_special,
 	struct buf *out);
 
 /*
- * Likewise, but the very bytes, so that decoding piece by piece gives the same as all at
- * once: byte tokens are their bytes, and every token reads as it does between others (one
- * that begins a word brings its space, which tokenizer_decode leaves out at the very start).
+ * The same with exact bytes, so that decoding piece by piece gives the same as all at once: byte
+ * tokens are their bytes, and every token reads as it does between others (one that begins a word
+ * brings its space, which tokenizer_decode leaves out at the very start).
  */
 int tokenizer_decode_bytes(const struct tokenizer *t, const uint32_t *ids, size_t n,
 	bool skip_special, struct buf *out);

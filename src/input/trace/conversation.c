@@ -430,7 +430,7 @@ static int add_turn(struct turning *x, const struct conversation *v, size_t k, i
 	return 0;
 }
 
-/* copy: how often it was there before. 1: it is left out. */
+/* copy: how often it occurred before. 1: it is left out. */
 static int add_session(struct turning *x, const struct conversation *v, uint32_t copy,
 		       struct err *e)
 {
@@ -491,8 +491,8 @@ int64_t conversations_to_workload(const struct conversations *c, const size_t *w
 /* ---- the dataset ---- */
 
 /*
- * Whole conversations as sessions: each message of the user is a request, and
- * what the server has answered before it is its history.
+ * Whole conversations as sessions: each message of the user is a request, and the server's earlier
+ * answers are its history.
  *
  * --num-prompts is the number of conversations: those of the file in its order, then, unless
  * --no-oversample is given, copies of uniformly chosen ones under ids of their own.

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conversation.h - who said what: conversations as data, and as sessions of a workload.
+ * conversation.h - conversations as data, and as sessions of a workload.
  *
  * A file is either
  *   (a) a JSON list (or JSON lines) of {"id": text or integer, "messages": [{"role", "content"}]},
  *       other members of an item ignored: one optional system message, then user and assistant in
  *       turn, the user first; content is a text or a list of parts. The last message may be the
  *       user's: its answer is unknown.
- *   (b) {"filetype": "generate_conversations", ...}: how many conversations to make up from texts
+ *   (b) {"filetype": "generate_conversations", ...}: how many conversations to generate from texts
  *       and distributions of lengths; trace/conversation_gen.c has the order of draws.
- * conversations_read tells which it is, reads it and checks all of it.
+ * conversations_read detects which it is, reads and checks it.
  *
  * Everything is in the arena of struct conversations, also text borrowed by messages and ids.
  */
@@ -40,7 +40,9 @@ struct conversation {
 	size_t first, n;   /* conversations.message[first..first + n) */
 };
 
-/* What form (b) was told, each distribution as upstream prints it: "UniformDistribution[2, 6]". */
+/*
+ * The parameters of form (b), each distribution as upstream prints it: "UniformDistribution[2, 6]".
+ */
 struct conversation_params {
 	bool is_generated;   /* form (b); form (a) leaves the rest empty */
 	bool prints_stats;   /* print_stats */
@@ -76,17 +78,17 @@ int conversations_read(const char *path, const struct conversations_opts *o,
 void conversations_release(struct conversations *c);
 
 const char *speaker_name(enum speaker role); /* "user" */
-/* One message as it goes into a body: {"role": "user", "content": ...}. */
+/* Writes one message as in a body: {"role": "user", "content": ...}. */
 void conversation_put_message(struct json_writer *w, const struct message *m);
 
 /* How conversations become turns. Zeroed: all messages, answers as long as the data has them. */
 struct conversation_turns {
 	/*
-	 * User and assistant messages that count, --max-turns of upstream's script: a user message
-	 * is sent when fewer than so many are before it (a system message is not counted). 0: all.
+	 * Number of user and assistant messages that count, --max-turns of upstream's script: a
+	 * user message is sent when fewer precede it (a system message is not counted). 0: all.
 	 */
 	size_t messages_max;
-	/* Tokens asked of every answer; 0: as many as the data's, at least 1. */
+	/* Tokens requested for every answer; 0: as many as the dataset's, at least 1. */
 	int64_t output_len;
 	int64_t tail_output_len; /* of an answer that the data lack; 0: no limit is sent (-1) */
 	/*
@@ -102,10 +104,10 @@ struct conversation_turns {
 };
 
 /*
- * Adds one session for each of the n conversations named (NULL: all, in order) to an empty w:
- * one sample per user message that is sent, with `messages` (the system message before the first
- * one), `expected` (the data's answer), output_len and prompt_len: the tokens of all messages up
- * to it, answers counted as long as they are asked for. A conversation named again gets the id "<id>#2".
+ * Adds one session for each of the n conversations named (NULL: all, in order) to an empty w: one
+ * sample per user message that is sent, with `messages` (the system message before the first one),
+ * `expected` (the dataset's answer), output_len and prompt_len: the tokens of all messages up to
+ * it, with the requested lengths for answers. A conversation named again gets the id "<id>#2".
  * Fills w->sessions: each turn continues and waits for the one before. Returns how many
  * conversations were left out (tokens_max, turns_min). -1: ERR_IO, as workload_keep; ERR_LIMIT.
  */
@@ -116,7 +118,7 @@ int64_t conversations_to_workload(const struct conversations *c, const size_t *w
 /* Form (b) of conversations (trace/conversation.h). */
 
 /*
- * Makes up what object, which f holds, asks for. Tokens of messages are not counted yet. ERR_RUN
+ * Generates what object, a part of f, asks for. Tokens of messages are not counted yet. ERR_RUN
  * with file, line and key; ERR_IO: a text file.
  */
 int conversations_generate(const struct json_file *f, struct json_slice object,
@@ -130,14 +132,14 @@ int conversations_count(struct conversations *c, const struct tokenizer *t, unsi
 			struct err *e);
 
 /*
- * ShareGPT's raw files as conversations (trace/conversation.h), after
- * upstream's convert_sharegpt_to_openai.py.
+ * ShareGPT's raw files as conversations (trace/conversation.h), after upstream's
+ * convert_sharegpt_to_openai.py.
  *
- * The parts of a conversation, "<id>_<number>", are joined in the order of their numbers; a part
- * whose first speaker is the one of the last message kept loses its first message. Conversations
- * are shuffled, those that do not alternate between user and assistant or that the limits leave
- * out are dropped, and of the rest max_items are drawn. Different from upstream: it joins parts in
- * the order of the shuffled file, and its language filter keeps what it is meant to drop.
+ * The parts of a conversation, "<id>_<number>", are joined in the order of their numbers; if a part
+ * begins with the speaker of the last kept message, its first message is dropped. Conversations are
+ * shuffled, those that do not alternate between user and assistant or that exceed the limits are
+ * dropped, and of the rest max_items are drawn. Different from upstream: it joins parts in the
+ * order of the shuffled file, and its language filter keeps what it is meant to drop.
  */
 
 struct sharegpt_convert_opts {

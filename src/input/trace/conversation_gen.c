@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conversation_gen.c - conversations made up from texts and distributions of lengths, with the
+ * conversation_gen.c - conversations generated from texts and distributions of lengths, with the
  * draws and the texts of upstream's benchmarks/multi_turn.
  *
  * The texts are token ids T, all files one after the other. Draws, from numpy.random as the caller
@@ -11,8 +11,8 @@
  *
  * A user's message is "<j> is a nice number... " (before it, in the first one, the common prefix),
  * the own prefix in the first one, the instruction, and ids of T until the length is reached. The
- * common prefix counts as part of that length and the own prefix does not, as upstream. An answer
- * is the beginning of T; only its length matters.
+ * common prefix counts as part of that length and the own prefix does not, as in upstream. An
+ * answer is the beginning of T; only its length matters.
  */
 #include "input/trace/conversation.h"
 

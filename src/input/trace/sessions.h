@@ -50,14 +50,14 @@ struct graph {
 uint32_t graph_session(struct graph *g, struct str id); /* id is copied */
 /* A node of the last session, its members empty; or NULL with ERR_LIMIT. */
 struct session_node *graph_node(struct graph *g, const char *where, struct str name, struct err *e);
-/* node waits for this other one. All waits of a node are added before those of another. */
+/* node waits for other. All waits of a node are added before those of another. */
 void graph_wait(struct graph *g, uint32_t node, uint32_t other);
 void graph_release(struct graph *g);
 
 /*
  * Checks a list of chat messages (each with a role; content is a text, a list of parts or, of an
- * assistant that calls tools, missing) and spells it into n->messages and n->text; a message of
- * a tool makes the gap before the turn one of tools. Errors do not name the place.
+ * assistant that calls tools, missing) and writes it to n->messages and n->text; a tool's message
+ * makes the gap before the turn a tool gap. Errors do not name the place.
  */
 int graph_messages(struct graph *g, struct session_node *n, struct json_slice list, struct err *e);
 /* The same of one text. */
@@ -84,21 +84,20 @@ int sessions_read_multi_turn(const struct session_reading *r, struct err *e);
 int sessions_read_dag(const struct session_reading *r, struct err *e);
 /* "file:LINE" of a row, in the arena. */
 const char *session_where(const struct session_reading *r, size_t row);
-/* What answers have where the file does not say. */
+/* The length of answers if the file does not have it. */
 int64_t session_output_len(const struct session_reading *r);
 /*
- * A whole number above 0 at key: 1, 0 when it is missing or null, -1 with a sentence. A number of
- * milliseconds likewise, not below 0, as seconds.
+ * session_count: a whole number above 0 at key: 1, 0 when it is missing or null, -1 with a
+ * sentence. session_ms: the same for milliseconds, not below 0, converted to seconds.
  */
 int session_count(struct json_slice object, const char *key, int64_t *out, struct err *e);
 int session_ms(struct json_slice object, const char *key, double *seconds, struct err *e);
-/* A text at key: 1, 0, -1; what lies in a. */
+/* A text at key, in a: 1, 0 or -1 as above. */
 int session_text(struct json_slice object, const char *key, struct arena *a, struct str *out,
 		 struct err *e);
 /*
- * The rows of the file by session, which they name at key, in the order of the sessions' first
- * rows; one without a name (id.p NULL) is a session of its own. The caller frees them. NULL: e says
- * why.
+ * The rows of the file by session, whose name is at key, in the order of the sessions' first rows;
+ * one without a name (id.p NULL) is a session of its own. The caller frees them. NULL: e says why.
  */
 struct session_row {
 	size_t number;
@@ -106,10 +105,10 @@ struct session_row {
 	struct str id;
 };
 struct session_row *session_rows(const struct session_reading *r, const char *key, struct err *e);
-/* An object with these keys alone. */
+/* Checks that an object has only these keys. */
 int session_keys(struct json_slice object, const char *const *known, struct err *e);
 /* A member that is not what Python calls false: null, "", 0, [] and {} count as missing. */
 bool session_has(struct json_slice object, const char *key, struct json_slice *v);
-/* "extra", "model" and "tools" of an object as what goes into the body. */
+/* "extra", "model" and "tools" of an object, in the form of body members. */
 int session_extra(const struct session_reading *r, struct session_node *n, struct json_slice object,
 		  struct err *e);

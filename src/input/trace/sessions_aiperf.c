@@ -331,7 +331,7 @@ struct dag {
 	unsigned depth, expanded; /* conversations of a root: open, and in all */
 };
 
-/* What a conversation begins with. */
+/* The beginning of a conversation. */
 struct aiperf_start {
 	const uint32_t *waits;
 	size_t n_waits;
@@ -547,7 +547,7 @@ static int read_talks(struct dag *d, struct err *e)
 
 /* ---- expanding ---- */
 
-/* What hangs on a turn. */
+/* The conversations that a turn starts. */
 struct branching {
 	uint32_t node;
 	size_t turn, n_turns;
@@ -586,7 +586,7 @@ static int spawn_one(struct dag *d, struct aiperf_talk *named, struct json_slice
 	return 0;
 }
 
-/* Spawned at once; what comes after does not wait. */
+/* Spawned at once; later turns do not wait. */
 static int spawn_early(struct dag *d, struct aiperf_talk *named, struct json_slice entry,
 		       void *self, struct err *e)
 {
@@ -613,7 +613,7 @@ static int fill_dag_turn(struct dag *d, struct session_node *n, struct json_slic
 	return 0;
 }
 
-/* One turn with what hangs on it; before: the one before it, or TURN_NONE. */
+/* One turn with the conversations it starts; before: the previous turn, or TURN_NONE. */
 static int expand_turn(struct dag *d, struct aiperf_talk *t, struct json_slice turn,
 		       struct branching *b, const struct aiperf_start *s, uint32_t before,
 		       struct err *e)

@@ -226,7 +226,7 @@ static bool take_line(struct converting *x, const struct sharegpt_line *line, si
 	return true;
 }
 
-/* Without the conversation that was begun last. */
+/* Removes the latest conversation. */
 static void take_back(struct conversations *c)
 {
 	c->n_messages = c->v[--c->n].first;

@@ -2,11 +2,10 @@
 /*
  * timed_trace.c - prompts and times of a recorded trace; datasets spec 5.10.
  *
- * A row's hash ids stand for chunks of a prompt. Which tokens those are is nowhere recorded:
- * they are drawn from a generator that the id and the chunk size seed, so that equal ids are
- * equal chunks in every run, and a chunk that is cut is the leading part of the whole one. Whole
- * chunks are those of upstream started with PYTHONHASHSEED=0; otherwise its chunks differ
- * from run to run.
+ * A row's hash ids identify chunks of a prompt. Their tokens are not recorded: they are drawn from
+ * a generator seeded with the id and the chunk size, so that equal ids are equal chunks in every
+ * run, and a shortened chunk is the beginning of the whole one. Whole chunks equal those of
+ * upstream started with PYTHONHASHSEED=0; otherwise its chunks differ from run to run.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -22,7 +21,7 @@
 #define AT_ONCE_TOKENS (4u << 20)
 
 struct timed_row {
-	struct str hash_ids; /* elements as texts, each with a NUL behind it */
+	struct str hash_ids; /* elements as texts, each followed by a NUL */
 	size_t wanted, made; /* tokens */
 	struct buf prompt;
 };
@@ -121,7 +120,7 @@ static int read_time(const struct timed_trace *t, size_t i, struct json_slice ro
 	return 0;
 }
 
-/* None at all is an empty prompt, as upstream. */
+/* An empty list is an empty prompt, as upstream. */
 static int read_hash_ids(struct timed_trace *t, size_t i, struct json_slice row, struct str *out,
 			 struct err *e)
 {
@@ -169,7 +168,7 @@ static int read_row(struct timed_trace *t, size_t i, struct err *e)
 	return 0;
 }
 
-/* Rows from *next on, as many as are made together. */
+/* Reads rows from *next on, as many as are processed together. */
 static int read_lot(struct timed_trace *t, size_t *next, size_t wanted, struct err *e)
 {
 	size_t tokens = 0;
@@ -255,7 +254,7 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 	t->env = env;
 	if (rows_open(&t->rows, &o->path, 1, &opts, rng, e) == 0 &&
 	    trace_ids_all(env->tokenizer, &t->id, &t->ids, e) == 0) {
-		/* Both generators, which the arrival times then come from. */
+		/* Seeds both generators, from which the arrival times are then drawn. */
 		compat_rng_seed(rng, (uint32_t)dataset_fixed_seed(w, o, env));
 		rc = make_all(t, w, e);
 	}

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace.c - traces of production servers, replayed: arrivals, lengths and shared beginnings;
+ * trace.c - replay of traces from production servers: arrivals, lengths and shared beginnings;
  * conversations spec 6.
  *
- * The file is walked over once for times and lengths (trace_rows.h), once more in the order of
- * time for what a cache can know, and a last time, some rows at a time, for the prompts. So
- * memory holds 64 bytes a row and 24 for each beginning that is told apart; prompts go where
- * those of every set go (plan/workload.h).
+ * The file is read once for times and lengths (trace_rows.h), again in the order of time for what a
+ * cache can contain, and a last time, some rows at a time, for the prompts. So memory holds 64
+ * bytes a row and 24 for each distinct beginning; prompts go where those of every set go
+ * (plan/workload.h).
  */
 #include "input/trace/trace.h"
 
@@ -28,13 +28,13 @@
 #include "input/trace/trace_internal.h"
 
 /*
- * Prompts whose blocks are shared exactly as a trace says, and how much of
- * them a cache can know; conversations spec 6.3.
+ * Prompts that share blocks exactly as in a trace, and how much of them a cache can contain;
+ * conversations spec 6.3.
  *
- * A block has a name: its id in the trace, or, where ids are too few, the row and the place in
- * it. The name, the block's size and a salt seed a generator, and the tokens are drawn from the
- * allowed ids. The n-th token never depends on how many are wanted, so the block of a row that is
- * cut is the head of the whole one.
+ * A block has a name: its id in the trace, or, where ids are too few, the row and its index in it.
+ * The name, the block's size and a salt seed a generator, and the tokens are drawn from the allowed
+ * ids. The n-th token never depends on how many are wanted, so a shortened block is the beginning
+ * of the whole one.
  */
 struct trace_maker {
 	uint32_t *allowed;    /* token ids, ascending; freed by its owner */
@@ -43,7 +43,7 @@ struct trace_maker {
 	uint64_t ids_of, rows_of; /* hashes of kind, salt and size, from which names go on */
 };
 
-/* A prompt: blocks of ids, then blocks of its own up to `tokens`. */
+/* A prompt: blocks with ids, then own blocks up to `tokens`. */
 struct trace_prompt {
 	const uint64_t *seed; /* of the blocks with ids */
 	size_t n;
@@ -54,9 +54,9 @@ struct trace_prompt {
 /* ---- what a cache without a limit would know ---- */
 
 /*
- * The beginnings of prompts that were walked over, each as a hash of the blocks up to there. Ids
- * need not stand for their beginnings: equal blocks behind unequal ones are not found.
- * Zeroed is a valid empty one.
+ * The beginnings of the prompts so far, each as a hash of the blocks up to there. An id need not
+ * identify its beginning: equal blocks after unequal ones are not found. Zeroed is a valid empty
+ * one.
  */
 struct trace_chains {
 	uint64_t *key;
@@ -89,13 +89,13 @@ static void trace_maker_init(struct trace_maker *m, size_t block, const char *sa
 	m->rows_of = base_of("trace-fill", salt, block);
 }
 
-/* What a block of that id is drawn from. */
+/* The seed of the block with that id. */
 static uint64_t trace_block_seed(const struct trace_maker *m, struct str id)
 {
 	return xxh64(id, m->ids_of);
 }
 
-/* Of a block that no other row has. */
+/* The seed of a block that no other row has. */
 static uint64_t own_seed(const struct trace_maker *m, uint32_t row, size_t index)
 {
 	char text[48];
@@ -159,7 +159,7 @@ static void grow(struct trace_chains *c)
 	free(old.tokens);
 }
 
-/* Of the blocks up to and with this one; never 0. */
+/* The hash of the blocks up to and including this one; never 0. */
 static uint64_t chain(uint64_t before, uint64_t seed)
 {
 	const uint64_t pair[2] = { before, seed };
@@ -193,8 +193,8 @@ static void put(struct trace_chains *c, uint64_t key, size_t end)
 }
 
 /*
- * The tokens of p's beginning that an earlier prompt had; then its own beginnings are known. Only
- * blocks with ids count. Prompts come in the order of time.
+ * Returns the number of tokens at p's beginning that an earlier prompt had; then adds p's
+ * beginnings. Only blocks with ids count. Prompts come in the order of time.
  */
 static size_t trace_chains_add(struct trace_chains *c, const struct trace_maker *m,
 			       const struct trace_prompt *p)
@@ -221,7 +221,7 @@ static size_t trace_chains_add(struct trace_chains *c, const struct trace_maker 
 	return known;
 }
 
-/* The tokens of p's beginning that any other prompt that was added has, too. */
+/* The number of tokens at p's beginning that any other added prompt has, too. */
 static size_t trace_chains_shared(const struct trace_chains *c, const struct trace_maker *m,
 				  const struct trace_prompt *p)
 {
@@ -254,7 +254,7 @@ static bool trace_has_content(const struct trace_row *row)
 	return row->text.raw.p || row->messages.raw.p || row->payload.raw.p;
 }
 
-/* Spelled as a body has it. */
+/* The value as JSON in a body. */
 static struct str json_in(struct json_slice v, struct arena *a)
 {
 	struct buf text = { 0 };
@@ -359,13 +359,13 @@ static void put_members(struct json_writer *w, struct json_slice object, const c
 }
 
 /*
- * The keys that a row adds to its body as one JSON object: min_tokens where is_min (an answer of
- * output tokens and no less), then tools, extra and what a payload has. Nothing: out stays empty.
+ * The keys that a row adds to its body as one JSON object: min_tokens if is_min (exactly `output`
+ * tokens), then tools, extra and the members of a payload. Nothing: out stays empty.
  */
 static void trace_content_overrides(const struct trace_row *row, bool is_min, int64_t output,
 				    struct buf *out)
 {
-	/* What the run itself decides, and what the sample holds already. */
+	/* Keys that the run itself sets, and those that the sample holds already. */
 	static const char *const ours[] = { "model", "stream", "stream_options", "messages", "prompt",
 					    NULL };
 	static const char *const none[] = { NULL };
@@ -391,7 +391,7 @@ static void trace_content_overrides(const struct trace_row *row, bool is_min, in
 #define AT_ONCE_TOKENS (4u << 20)
 #define OWN_BLOCK 512 /* tokens that are drawn at once where there are no ids */
 
-/* A request that is being made. */
+/* A request being made. */
 struct trace_item {
 	struct trace_prompt prompt;
 	size_t seed_at;        /* of its ids in trace.seed */
@@ -429,7 +429,7 @@ static void add_seed(struct trace_build *t, uint64_t seed)
 	t->seed[t->n_seeds++] = seed;
 }
 
-/* The ids that its length needs; left_over: how many more there are. */
+/* Reads the ids that its length needs; left_over: how many more there are. */
 static int read_ids(struct trace_build *t, size_t i, const struct trace_row *row,
 		    struct trace_prompt *out, uint64_t *left_over, struct err *e)
 {
@@ -473,7 +473,7 @@ static int by_time(const void *a, const void *b)
 	return (x->i > y->i) - (x->i < y->i);
 }
 
-/* A turn that is due after another one counts as sent right when that could have ended. */
+/* A turn that follows another one counts as sent as soon as that could have ended. */
 static struct at *order_by_time(const struct trace_rows *r)
 {
 	struct at *at = mem_array(r->n, sizeof(*at));
@@ -559,7 +559,7 @@ static bool put_list(struct trace_item *it)
 	return !it->out.is_over;
 }
 
-/* The whole prompt is decoded once; what a server makes of it is the same at most. */
+/* The prompt is decoded as a whole, since a server sees only its text. */
 static bool put_text(const struct trace_build *t, struct trace_item *it)
 {
 	const struct tokenizer *tokenizer = t->env->tokenizer;
@@ -593,7 +593,7 @@ static bool make_one(void *self, size_t i, unsigned worker)
 	return t->is_text ? put_text(t, it) : put_list(it);
 }
 
-/* vLLM and what speaks its API; others know no such key. */
+/* True for vLLM and servers with its API; others do not know the key. */
 static bool takes_min_tokens(const struct dataset_env *env)
 {
 	static const char *const names[] = { "vllm", "openai", "openai-chat" };
@@ -659,7 +659,7 @@ static int keep(struct trace_build *t, struct err *e)
 	return 0;
 }
 
-/* Rows from *next on, as many as are made together. */
+/* Makes requests from *next on, as many as are made together. */
 static int make_lot(struct trace_build *t, size_t *next, struct err *e)
 {
 	size_t tokens = 0, failed;
@@ -686,7 +686,7 @@ static double gap_of(double s)
 	return !(s > 0) ? 0 : s < DUE_S_MAX ? s : DUE_S_MAX;
 }
 
-/* Turns that are scheduled wait for their parent as well; others come so long after it. */
+/* Scheduled turns also wait for their parent; unscheduled ones come a given time after it. */
 static void fill_turn(const struct trace_build *t, size_t i, struct sessions *s)
 {
 	const struct trace_kept *k = &t->rows.v[i];
@@ -739,7 +739,7 @@ static void fill_sessions(struct trace_build *t)
 
 /* ---- the set ---- */
 
-/* Text is made of ids that begin words where there are enough of them. */
+/* Text is made of ids that begin words if there are enough of them. */
 static int open_maker(struct trace_build *t, struct err *e)
 {
 	bool is_seeded = t->o->trace_salt && strcmp(t->o->trace_salt, "seed") == 0;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace.h - what is known of a trace before it is replayed, for the line that says so and for
- * reports.
+ * trace.h - facts about a trace before it is replayed, for the printed line and for reports.
  */
 #pragma once
 #include <stdbool.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace_internal.h - the rows of a trace's file, from any recorder, as times, lengths and
- * names of blocks. Private to data/.
+ * trace_internal.h - the rows of a trace's file, from any recorder, as times, lengths and names of
+ * blocks. Private to data/.
  *
- * A family of traces is a row of the table in trace_format.c; what a row of the file cannot say
- * with names of columns alone has a function there. Nothing is rebased, sorted or left out here.
+ * A family of traces is a row of the table in trace_format.c; what column names alone cannot
+ * describe has a function there. Nothing is rebased, sorted or left out here.
  */
 #pragma once
 #include "client/record/file.h"
@@ -22,33 +22,33 @@
 /* All tokens, added ones too, but the declared special ones, ascending. The caller frees *id. */
 int trace_ids_all(const struct tokenizer *t, uint32_t **id, size_t *n, struct err *e);
 /*
- * Keeps the tokens that begin a word and that a text of them gives back; all where they are fewer
- * than TRACE_WORDS_MIN.
+ * Keeps the tokens that begin a word and that are restored when their text is encoded; if they are
+ * fewer than TRACE_WORDS_MIN, keeps all.
  */
 #define TRACE_WORDS_MIN 256
 void trace_ids_words(const struct tokenizer *t, uint32_t *id, size_t *n);
-/* Appends a token id to a JSON list that is begun. */
+/* Appends a token id to an open JSON list. */
 void trace_ids_put(struct buf *list, uint32_t id);
-/* Appends the id of a block as Python's str() spells it; false: it is none. */
+/* Appends the id of a block as Python's str() spells it; false: not an id. */
 bool trace_ids_name(struct json_slice id, struct buf *out);
 
-#define TRACE_NOBODY 0 /* no key: a row that stands alone */
+#define TRACE_NOBODY 0 /* no key: a row without session */
 
 /* One row of the file. Slices and texts stay until the next row is read. */
 struct trace_row {
 	double at_s;          /* by the file's own clock; NAN: it has none */
-	double delay_s;       /* after the end of the turn before; NAN: not told */
+	double delay_s;       /* after the end of the turn before; NAN: not given */
 	int64_t input;        /* tokens; of a row with a text: 0 until that is counted */
-	int64_t output;       /* tokens; -1: not told */
+	int64_t output;       /* tokens; -1: not given */
 	uint64_t key, parent; /* its own, and what it follows; TRACE_NOBODY: none */
 	int64_t turn;         /* its place among those of its session */
 	uint32_t name;        /* of fills: rows with the same one have the same tokens */
 	struct json_slice ids;      /* a list; of another kind: it has none */
 	struct json_slice text;     /* of the prompt; of another kind: tokens are made up */
-	struct json_slice messages; /* a list; likewise */
-	struct json_slice payload;  /* the body's own keys; likewise */
-	struct json_slice tools, extra; /* further keys of the body; likewise */
-	struct json_slice id;       /* of its session, as the file has it; likewise */
+	struct json_slice messages; /* a list; p NULL: not given */
+	struct json_slice payload;  /* the body's own keys; p NULL: not given */
+	struct json_slice tools, extra; /* further keys of the body; p NULL: not given */
+	struct json_slice id;       /* of its session, as in the file; p NULL: not given */
 };
 
 struct trace_source;
@@ -59,19 +59,19 @@ struct trace_format {
 	const char *keys;     /* columns it is known by, for errors */
 	const char *time, *input, *output, *ids; /* columns; NULL: it has none */
 	double per_s;         /* of its clock */
-	unsigned block;       /* tokens that an id stands for; 0: there are no ids */
+	unsigned block;       /* tokens per id; 0: there are no ids */
 	bool is_clock;        /* times are dates with a time of day */
 	bool is_time_optional, is_output_optional;
 	bool is_chain;        /* rows of one key are turns of a session, in the order of the file */
 	bool is_record;       /* a file of --record */
-	/* Whether a first row is of this family. */
+	/* Whether a file's first row is of this family. */
 	bool (*is_its)(struct json_slice row);
-	/* What columns alone do not say; NULL: nothing. */
+	/* Reads what columns alone do not describe; NULL: nothing. */
 	int (*read)(struct trace_source *s, size_t i, struct json_slice row, struct trace_row *out,
 		    struct err *e);
 };
 
-/* The families; one whose is_its is NULL is found by its bytes. */
+/* The families; one whose is_its is NULL is recognized by its bytes. */
 extern const struct trace_format trace_formats[];
 extern const size_t trace_formats_n;
 
@@ -103,7 +103,7 @@ int trace_refuse(const struct trace_source *s, size_t i, struct err *e, const ch
 
 /* ---- for the functions of formats ---- */
 
-/* What is not there, and what the row has instead; returns -1. */
+/* Reports a missing column, and those that the row has; returns -1. */
 int trace_refuse_missing(const struct trace_source *s, size_t i, struct json_slice row,
 			 const char *column, struct err *e);
 /* A member as a key of struct trace_row; TRACE_NOBODY: it is absent or null. */
@@ -115,8 +115,8 @@ int trace_number(struct trace_source *s, size_t i, struct json_slice row, const 
 /*
  * Which rows of a trace are sent, in which order and when.
  *
- * All rows are read once; 64 bytes of each stay. Steps: rows without an answer are left out,
- * times are held against those before or sorted, rows find their session, --trace-start and
+ * All rows are read once; 64 bytes of each are kept. Steps: rows without an answer are left out,
+ * times are checked for order or sorted, rows are assigned to sessions, --trace-start and
  * --trace-end choose, times are rebased and divided.
  */
 
@@ -129,7 +129,7 @@ struct trace_kept {
 	int64_t turn;
 	uint32_t row;         /* of the file */
 	uint32_t input;
-	int32_t output;       /* -1: not told */
+	int32_t output;       /* -1: not given */
 	uint32_t session;     /* numbered in the order of this list */
 	uint32_t parent;      /* in this list, before it; or TRACE_NO_PARENT */
 	uint32_t depth;       /* turns before it, on its own path */
@@ -144,13 +144,13 @@ struct trace_rows {
 	uint64_t skipped, too_long; /* without an answer or prompt; beyond --max-model-len */
 };
 
-/* Notes what is worth knowing. ERR_RUN with file and line; r is released by the caller. */
+/* Adds notes for the user. ERR_RUN with file and line; the caller releases r. */
 int trace_rows_read(struct trace_rows *r, struct trace_source *s, const struct dataset_opts *o,
 		    const struct dataset_env *env, struct workload *w, struct err *e);
 void trace_rows_release(struct trace_rows *r);
 
 /*
- * Sessions of rows in the order of time: parent, session and depth are filled in, and the rows are
- * put session by session, those by their first turn. trace_sessions.c
+ * Sessions of rows in the order of time: fills in parent, session and depth, and sorts the rows by
+ * session, sessions by their first turn. trace_sessions.c
  */
 void trace_sessions_group(struct trace_rows *r, bool is_chain);

@@ -227,7 +227,7 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Before they are rebased. */
+/* Called before times are rebased. */
 static void check_unit(const struct trace_rows *r, const struct trace_source *s,
 		       struct workload *w)
 {
@@ -303,12 +303,12 @@ void trace_rows_release(struct trace_rows *r)
 /* ---- sessions ---- */
 
 /*
- * Which rows of a trace belong together, and which waits for which.
+ * Which rows of a trace are one session, and which waits for which.
  *
- * Rows name the one that they follow, or carry the name of their session. Whoever is connected is
- * one session, so that a name that is missing, or a circle of names, needs no rule of its own. The
- * order within a session is that of the turns' numbers, then of the file; a row that would stand
- * before the one that it follows waits for the row before it.
+ * A row names the one that it follows, or its session. All connected rows are one session, so
+ * missing names and cycles of names need no special rule. The order within a session is that of the
+ * turns' numbers, then of the file; a row that would precede the one that it follows waits for the
+ * row before it.
  */
 
 struct named { uint64_t key; uint32_t at; };
@@ -353,7 +353,7 @@ static uint32_t lead(uint32_t *leader, uint32_t i)
 	return i;
 }
 
-/* Of two sessions that are one the earlier first row leads. */
+/* When two sessions are found to be one, the earlier first row leads. */
 static void join(uint32_t *leader, uint32_t a, uint32_t b)
 {
 	uint32_t x = lead(leader, a), y = lead(leader, b);
@@ -397,7 +397,9 @@ static int compare_turns(const void *a, const void *b)
 	return (x->depth > y->depth) - (x->depth < y->depth);
 }
 
-/* A session is called by its first turn, so that sessions come in the order of their beginnings. */
+/*
+ * A session is named after its first turn, so that sessions are in the order of their beginnings.
+ */
 static void name_sessions(struct grouping *g)
 {
 	struct trace_rows *r = g->r;
@@ -416,7 +418,7 @@ static void name_sessions(struct grouping *g)
 	free(first);
 }
 
-/* What the row at i waits for; place: of the old list's rows. */
+/* The row that the row at i waits for; place: of the old list's rows. */
 static uint32_t parent_of(const struct grouping *g, const uint32_t *place, uint32_t i)
 {
 	const struct trace_kept *k = &g->r->v[i];

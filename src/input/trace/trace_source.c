@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace_source.c - see trace_internal.h: opening a file, and what rows of every family have. */
+/*
+ * trace_source.c - see trace_internal.h: opening a file, and the columns that all families share.
+ */
 #include "input/trace/trace_internal.h"
 
 #include <assert.h>
@@ -21,7 +23,7 @@
 
 /* See trace_time.h. The Gregorian calendar without leap seconds, as POSIX has it. */
 
-/* Exactly n digits; moves behind them. */
+/* Exactly n digits; moves past them. */
 static bool digits(struct str *rest, size_t n, int64_t *out)
 {
 	*out = 0;
@@ -144,7 +146,7 @@ int trace_ids_all(const struct tokenizer *t, uint32_t **out, size_t *n, struct e
 	return *n ? 0 : err_set(e, ERR_RUN, "the tokenizer has no tokens but special ones");
 }
 
-/* A blank and then letters: whatever stands before it, it begins a word of its own. */
+/* A blank followed by letters begins a word of its own, whatever precedes it. */
 static bool is_word(struct str text)
 {
 	if (text.n < 2 || text.p[0] != ' ')
@@ -155,7 +157,7 @@ static bool is_word(struct str text)
 	return true;
 }
 
-/* Twice in a row: some tokenizers treat the beginning of a text in a way of its own. */
+/* Encoded twice in a row, as some tokenizers treat the beginning of a text differently. */
 static bool survives(const struct tokenizer *t, uint32_t id, struct buf *text, struct ids *again)
 {
 	const uint32_t twice[2] = { id, id };
@@ -234,7 +236,7 @@ bool trace_ids_name(struct json_slice v, struct buf *out)
 /*
  * The families of traces; conversations spec 6.1.
  *
- * The order is that of detection: the first family whose is_its holds for the file's first row.
+ * The order is that of detection: the first family whose is_its is true for the file's first row.
  */
 
 #define TURN_MAX 1000000000 /* the number of a turn in its session */
@@ -442,7 +444,7 @@ int trace_refuse_missing(const struct trace_source *s, size_t i, struct json_sli
 
 /* ---- cells ---- */
 
-/* CSV has texts, other formats numbers. */
+/* Values are texts in CSV, numbers in other formats. */
 int trace_number(struct trace_source *s, size_t i, struct json_slice row, const char *column,
 		 double *out, struct err *e)
 {

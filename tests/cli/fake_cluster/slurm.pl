@@ -1,13 +1,13 @@
 #!/usr/bin/env perl
 # SPDX-License-Identifier: Apache-2.0
-# slurm.pl - what `profllm run --scheduler slurm` sees of Slurm, by the names sbatch, squeue, scancel
-# and scontrol (links to this file), on a folder ($FAKE_SLURM) in place of a controller.
+# slurm.pl - the part of Slurm that `profllm run --scheduler slurm` uses, by the names sbatch,
+# squeue, scancel and scontrol (links to this file), on a folder ($FAKE_SLURM) in place of a
+# controller.
 #
-# A task is the file JOB_INDEX: NAME|JOB|INDEX|STATE|NODE|REASON. The runner that sbatch leaves
-# behind is the only one that writes it. Others ask by JOB_INDEX.end, which holds the state that the
-# task is to end with: PENDING is a requeue. Files that tests make: `hold` (nothing is started),
-# `down` (squeue fails), `refuse` (sbatch fails with what it holds). `calls` gets a line for each
-# call.
+# A task is the file JOB_INDEX: NAME|JOB|INDEX|STATE|NODE|REASON. The runner that sbatch starts is
+# the only one that writes it. Others ask by JOB_INDEX.end, which holds the state that the task is
+# to end with: PENDING is a requeue. Files that tests make: `hold` (nothing is started), `down`
+# (squeue fails), `refuse` (sbatch fails with its content). `calls` gets a line for each call.
 use strict;
 use warnings;
 use POSIX qw(WNOHANG _exit setsid);

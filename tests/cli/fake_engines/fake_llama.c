@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fake_llama.c - stands in for llama.cpp's library where the tests drive workers/llama_worker: its
- * functions by name, and a strict reader of what it is asked to decode.
+ * fake_llama.c - replaces llama.cpp's library where the tests drive workers/llama_worker: its
+ * functions by name, with strict checks of what it is asked to decode.
  *
  * A model is any file that begins with GGUF. A text has a token for each byte. After token x in
  * sequence s comes x + 1, so that a token which is fed back to the wrong sequence or at the wrong
- * place is seen: it, a gap between positions, logits read of a row that asked for none, and a
+ * place is detected: it, a gap between positions, logits read of a row that asked for none, and a
  * sequence that was not emptied end the process with a line that says so. FAKE_JOURNAL gets a line
  * for each step: tokens of prompts, tokens fed back.
  */

@@ -219,7 +219,7 @@ class Release:
             for name, node in self.fields(function.name).items():
                 if node is not None:
                     out["--" + name.replace("_", "-")] = self.told(node)
-            out["--middleware"] = []  # set beside the class in every release
+            out["--middleware"] = []  # set outside the class in every release
             return
         for node in ast.walk(function):
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and \

@@ -136,7 +136,7 @@ def compare_rows(r: Run, theirs: list[dict], ours: list[dict], counts: dict) -> 
         for key in KEYS:
             if key in r.case.get("differs", {}):
                 continue
-            # What a request's messages stand for is not looked at a second time.
+            # The content of a request's messages is not compared a second time.
             if a["messages"] is not None and (key == "media" or key == "prompt" and a[key] is None):
                 continue
             x, y = a[key], b[key]

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 
 const WAIT_MS = 60000;
 
-/** command: the server's words; settings: what it is told when it asks for workspace/configuration. */
+/** command: the server's words; settings: the answer to its workspace/configuration request. */
 export function start(command, settings) {
 	const child = spawn(command[0], command.slice(1), { stdio: ['pipe', 'pipe', 'inherit'] });
 	const waiting = new Map(); // id of a request, or uri of a text, to what takes the answer

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * driver.c - our media layer behind a command line, for check.py.
+ * driver.c - a command line for our media layer, for check.py.
  *
  *   driver jpeg|png W H <rgb >file        driver mp4 W H FRAMES <rgb >file
  *   driver image|upright <file >picture    driver wav RATE CHANNELS <floats >file
  *   driver audio <file >sound             driver seconds <file >text
  *
- * A picture is a line "W H" and RGB; a sound is a line "FRAMES CHANNELS RATE" and floats. What
- * is refused gives status 1 and a sentence on stderr.
+ * A picture is a line "W H" and RGB; a sound is a line "FRAMES CHANNELS RATE" and floats. What is
+ * refused gives status 1 and a sentence on stderr.
  */
 #include <stdio.h>
 #include <unistd.h>

@@ -38,7 +38,7 @@ ON_PURPOSE = [
     (0, "", 2, r"--num-iters-\w+: expected an integer from 0", "negative numbers of starts"),
     (0, "", 2, r"engine arguments: ", "values of the engine's arguments"),
 ]
-# A run that ends for want of something: no file, no tokenizer, no value that a dataset can use.
+# A run that ends because something is missing: a file, a tokenizer, a value that a dataset can use.
 LATE = re.compile(r"cannot open|is not in the cache|no tokenizer|needs RANK|--random-range-ratio|"
                   r"is too small|--random-mm-|--prefix-repetition-|--hf-")
 # A field that the command sets, not an option.
@@ -65,7 +65,7 @@ class Upstream:
 
 def ask(ours, words, *more):
     env = {k: v for k, v in os.environ.items() if not k.startswith("PROFLLM_")}
-    # Ours behind the verb: a line may end in an option without its value, or hold a "--".
+    # Ours after the verb: a line may end in an option without its value, or hold a "--".
     odd = ["--compat", "lengths,dataset-name"] if words[0] == "throughput" else []
     p = subprocess.run([ours, "bench", words[0], "--strict-args", *odd, *more, *words[1:]], text=True,
                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,

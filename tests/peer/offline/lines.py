@@ -204,7 +204,7 @@ def random_line(rng, verb, flags):
         if row["action"] != "_StoreAction":
             words.append(name if rng.random() < 0.95 else name + "=1")
         elif rng.random() < 0.3:
-            # argparse forgets a value that is "--" behind an equals sign.
+            # argparse forgets a value that is "--" after an equals sign.
             words.append(f"{name}={value(rng, flag, row)}".replace("=--", "=-1"))
         else:
             words += [name] if rng.random() < 0.03 else [name, value(rng, flag, row)]

@@ -73,7 +73,7 @@ COMBINATIONS = [
     {"x.": True},
     {"x.y.z_w": "v"},
 ]
-# Ours puts a value behind a bare flag instead of on top of the next option.
+# Ours puts a value after a bare flag instead of on top of the next option.
 CLOBBERED = [(["vllm", "--flag", "--next", "1"], {"flag": "v"}), (["vllm", "--flag"], {"flag": 2})]
 # Ours sees --key=value.
 JOINED = [

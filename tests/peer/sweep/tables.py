@@ -399,7 +399,7 @@ def main() -> int:
     p.add_argument("--first", type=int, default=0)
     o = p.parse_args()
     o.ours, o.out, o.scripts = map(os.path.abspath, (o.ours, o.out, o.scripts))
-    # The template of the report is looked for beside the working folder.
+    # The template of the report is looked for next to the working folder.
     template = read(os.path.join(o.scripts, "performance-benchmarks-descriptions.md"))
     beside = os.path.join(o.out, "upstream", ".buildkite", "performance-benchmarks")
     os.makedirs(beside, exist_ok=True)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * driver.c - our tokenizer behind a pipe, for compare.mjs.
+ * driver.c - a pipe interface to our tokenizer, for compare.mjs.
  *
  *   driver TOKENIZER <requests >answers
  *
- * All numbers are 32-bit little-endian. A request is kind, length, bytes: kind 0
- * is a text; its answer is the ids without and with special tokens, then both
- * decodings of the latter (special tokens kept, then skipped), each as length
- * and content. Kind 1 is ids; its answer is the two decodings.
+ * All numbers are 32-bit little-endian. A request is kind, length, bytes: kind 0 is a text; its
+ * answer is the ids without and with special tokens, then both decodings of the latter (special
+ * tokens kept, then skipped), each as length and content. Kind 1 is ids; its answer is the two
+ * decodings.
  */
 #include <stdio.h>
 

@@ -82,7 +82,7 @@ function bert(options) {
 		model: { type: 'WordPiece', unk_token: '[UNK]', continuing_subword_prefix: '##', max_input_chars_per_word: 100, vocab } };
 }
 
-/* ---- Unigram: trained here, as there is none to be had ---- */
+/* ---- Unigram: trained here, as none is available ---- */
 
 function unigram() {
 	const base = join(directory, 'unigram32k');

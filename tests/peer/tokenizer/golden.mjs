@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // golden.mjs - writes the data of tests/unit/test_token_golden.c:
 //
 //   node golden.mjs DIRECTORY      (in the directory with node_modules and corpus)
 //
-// Small vocabularies of our own, each a tokenizer.json: small.json (byte-level
-// BPE, taken as it stands), chars.json (BPE of characters), unigram.json and
-// wordpiece.json, made here from a few pages of the corpus. golden.jsonl holds
-// first the texts, then variants of those files' members, each with what the
-// reference library makes of some texts: [number, ids], or [number, ids, ids
+// Small vocabularies of our own, each a tokenizer.json: small.json (byte-level BPE, used
+// unchanged), chars.json (BPE of characters), unigram.json and wordpiece.json, made here from a few
+// pages of the corpus. golden.jsonl holds first the texts, then variants of those files' members,
+// each with the reference library's results for some texts: [number, ids], or [number, ids, ids
 // with special tokens, their text, their text without special tokens].
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

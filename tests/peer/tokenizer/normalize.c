@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * normalize.c - one normalizer behind a pipe, for normalize.mjs.
+ * normalize.c - a pipe interface to one normalizer, for normalize.mjs.
  *
  *   normalize [--time] FILE     FILE holds the normalizer's JSON
  *
- * Texts come in and results go out as a 32-bit little-endian length and bytes.
- * With --time: all of standard input is one text, and out goes its speed by our CPU time.
+ * Texts come in and results go out as a 32-bit little-endian length and bytes. With --time: all of
+ * standard input is one text, and the output is its speed by our CPU time.
  */
 #include <stdio.h>
 #include <time.h>

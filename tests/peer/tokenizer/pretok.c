@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pretok.c - one pre-tokenizer behind a pipe, for pretok.mjs.
+ * pretok.c - a pipe interface to one pre-tokenizer, for pretok.mjs.
  *
  *   pretok FILE        FILE holds the pre-tokenizer's JSON
  *   pretok --classes   a byte for each code point: its class (encode/chars.h)
  *
- * Texts come in as a 32-bit little-endian length and bytes; out goes the number of
- * words, then each as length and bytes.
+ * Texts come in as a 32-bit little-endian length and bytes; the output is the number of words, then
+ * each as length and bytes.
  */
 #include <stdio.h>
 

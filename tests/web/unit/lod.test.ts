@@ -82,7 +82,7 @@ it.each([Uint32Array, Float64Array])('equals the slow truth at every zoom (%o)',
 			const from = r.start[i] - 300 + roll(200), width = 60;
 			const got = paint(r, i, from, per, width) ?? Array(width).fill(NONE);
 			const want = expected(r, i, from, per, width);
-			// Equal shares may be told apart by rounding; nothing else may differ.
+			// Equal shares may be decided by rounding; nothing else may differ.
 			expect(got.filter((kind, x) => kind !== want[x]).length, `${i} ${per}`)
 				.toBeLessThanOrEqual(per === 1 || per === 7 ? 2 : 0);
 		}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sample.ts: runs made by hand for the tests of the timeline.
+// sample.ts: example runs for the tests of the timeline.
 import type { Requests } from '../../../web/src/timeline/data';
 
 export interface Made {

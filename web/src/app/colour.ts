@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// colour.ts: eight colours, each with its own shape, in the order of the legend; and a ramp for
+// colour.ts: eight colors, each with its own shape, in the order of the legend; and a ramp for
 // numbers in their order.
 //
-// A key keeps its place as long as the page is open, so that what is filtered out or hidden does not
-// change the colour of the others.
+// A key keeps its place as long as the page is open, so that filtering or hiding does not change
+// the color of the others.
 
 export const COLOURS = 8;
 export const RAMP = 5;

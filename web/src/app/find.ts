@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// find.ts: what the search goes to besides the pages of the navigation, and which names have all words.
+// find.ts: targets of the search besides the pages of the navigation, and matching of names.
 
 export interface Hit {
 	name: string;
@@ -21,7 +21,7 @@ export const PLACES: { name: string; to: string }[] = [
 
 const plain = (text: string): string => text.toLowerCase().replace(/[_.\-/]/g, ' ');
 
-/** Those whose name has every word; one that begins with the first word comes first. */
+/** Hits whose name has every word; one that begins with the first word comes first. */
 export function found(list: Hit[], word: string): Hit[] {
 	const words = plain(word).split(/\s+/).filter((w) => w !== '');
 	const begins = (h: Hit): number => Number(words.length > 0 && plain(h.name).startsWith(words[0]));

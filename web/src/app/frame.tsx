@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// frame.tsx: what is around every page: navigation, theme, help, notes, and the door.
+// frame.tsx: the frame around every page: navigation, theme, help, notes, and login.
 import { lazy, Suspense, useEffect, useRef, useState, type ReactNode } from 'react';
 import { QueryClientProvider } from '@tanstack/react-query';
 import { LOGIN_WANTED } from './api';

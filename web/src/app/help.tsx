@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// help.tsx: the keys that have an effect where the reader is.
+// help.tsx: the keys that have an effect on the current page.
 import { type ReactNode, useState } from 'react';
 import { shortcuts } from './keys';
 import { Dialog } from './parts/dialog';

@@ -54,7 +54,7 @@ const OF_RUNS = ['f', 'shown', 'sort', 'cols', 'stats', 'diff', 'sel'];
 /** Pages that are tabs of Plan now. */
 const TABS_OF_PLAN = ['capacity', 'scaling', 'impact'];
 
-/** Where an old address leads; null: it is none. */
+/** The new address of an old one; null: it has not moved. */
 export function movedTo(path: string, search: string): string | null {
 	const has = new URLSearchParams(search), tab = path.slice(1);
 	if (TABS_OF_PLAN.includes(tab)) {

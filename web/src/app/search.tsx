@@ -17,7 +17,7 @@ import './common/pages.css';
 
 const EACH_MAX = 8, WORD_MIN = 2;
 
-/** Of each kind the first few that have all words; nothing but pages before the first letter. */
+/** The first few of each kind that have all words; only pages before the first letter. */
 function useHits(word: string): { label: string; hits: Hit[] }[] {
 	const target = usePageTarget(), columns = useColumns(), boards = useBoards().data ?? [];
 	const views = useQuery({ queryKey: ['presets'],

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// show.ts: cells as people read them. A number keeps four digits or its whole part; the exact one is
-// always a hover away (title) and in data-value.
+// show.ts: cells in readable form. A number keeps four digits or its whole part; the exact one is
+// in the title and in data-value.
 import { whole } from '../lib/format';
 import type { Cell } from './api';
 
@@ -22,7 +22,7 @@ export function measured(v: number): string {
 
 const minus = (text: string): string => (text.startsWith('-') ? `−${text.slice(1)}` : text);
 
-/** A parameter's number: as one would type it. */
+/** A parameter's number: as users type it. */
 export function given(v: number): string {
 	return Number.isFinite(v) ? String(v) : measured(v);
 }
@@ -38,7 +38,10 @@ export function when(s: number, hasSeconds = false): string {
 		+ `${two(t.getHours())}:${two(t.getMinutes())}${hasSeconds ? `:${two(t.getSeconds())}` : ''}`;
 }
 
-/** By the minutes to UTC: a formatter costs more than all else in a cell, and a table has many. */
+/**
+ * Zone names by the minutes to UTC: a formatter costs more than all else in a cell, and a table has
+ * many.
+ */
 const zones = new Map<number, string>();
 
 function zoneOf(t: Date): string {
@@ -105,7 +108,7 @@ export function showCell(column: string, v: Cell | undefined): string {
 	return isParameter(column) ? given(v) : measured(v);
 }
 
-/** The cell with nothing rounded, for titles and for programs. */
+/** The exact value, for titles and for programs. */
 export function exactCell(column: string, v: Cell | undefined): string {
 	if (v === undefined)
 		return 'missing';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // state.ts: the parts of the address that all pages share: which runs (f, shown), the chosen ones
-// (sel), whether analyses also show what failed or is INVALID (invalid), and the workload (w). They
-// stay when one goes from page to page; the rest belongs to its page.
+// (sel), whether analyses also include failed and INVALID ones (invalid), and the workload (w).
+// They stay when moving from page to page; the rest belongs to its page.
 import { useCallback, useMemo } from 'react';
 import { checkWhole, EVERYTHING, type And } from './filter';
 import {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // theme.ts: light, dark, or as the system has it. <html data-theme> is always one of the first two,
-// so that style sheets and drawings ask one question only.
+// so that style sheets and charts need only one check.
 import { useSyncExternalStore } from 'react';
 
 export type Choice = 'light' | 'dark' | 'system';
@@ -34,7 +34,7 @@ function show(): void {
 	listeners.forEach((tell) => tell());
 }
 
-/** For paper and files, which are white; null: as it was chosen. */
+/** For paper and files, which are white; null: the chosen theme again. */
 export function forceTheme(theme: Theme | null): void {
 	forced = theme;
 	show();
@@ -52,7 +52,7 @@ export function chooseTheme(next: Choice): void {
 	try {
 		localStorage.setItem(KEY, next);
 	} catch {
-		// it then holds until the page is left
+		// then it applies until the page is left
 	}
 	show();
 }

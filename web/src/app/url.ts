@@ -7,7 +7,7 @@
 import { createContext, useCallback, useContext, useMemo, useSyncExternalStore } from 'react';
 
 export interface Codec<T> {
-	/** null: the parameter is not there. Whatever a stranger wrote gives a value. */
+	/** null: the parameter is missing. Any text gives a value. */
 	read: (text: string | null) => T;
 	/** null: leave it out. */
 	write: (value: T) => string | null;
@@ -58,7 +58,7 @@ export function listCodec(otherwise: readonly string[] = []): Codec<string[]> {
 	};
 }
 
-/** A word of a list as it was before it was escaped. */
+/** A word of a list without escapes. */
 export function plain(word: string): string {
 	try {
 		return decodeURIComponent(word);
@@ -86,7 +86,7 @@ export function jsonCodec<T>(check: (value: unknown) => T, otherwise: T): Codec<
 	};
 }
 
-/** As URLSearchParams writes it, but with the marks left readable that need no escape. */
+/** Like URLSearchParams, but characters that need no escape stay readable. */
 export function queryText(params: URLSearchParams): string {
 	const soft = (text: string): string => encodeURIComponent(text)
 		.replace(/%2C/g, ',').replace(/%3A/g, ':').replace(/%2F/g, '/').replace(/%20/g, '+')
@@ -124,7 +124,7 @@ export function navigate(target: string, how: Go = {}): void {
 	tellAll();
 }
 
-/** Where the state of a view is kept: the browser's address, or one that a block of a board holds. */
+/** Where the state of a view is stored: the browser's address, or a block's of a board. */
 export interface Address {
 	path: () => string;
 	search: () => string;

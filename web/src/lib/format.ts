@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// format.ts: numbers as people read them. Pages only format; what they show was computed before.
+// format.ts: numbers in readable form. Pages only format; values were computed before.
 
 const NS_PER_MS = 1e6;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// theme.ts: the colours of theme.css for drawing, and word when they change.
+// theme.ts: the colors of theme.css for drawing, and a notification when they change.
 
 export function colour(name: string): string {
 	return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ticks.ts: round places on an axis.
+// ticks.ts: round values on an axis.
 
-/** The least of 1, 2, 5, 10... times a power of ten that is not below v. */
+/** The smallest of 1, 2, 5, 10... times a power of ten that is not below v. */
 export function roundUp(v: number): number {
 	if (!(v > 0))
 		return 1;
@@ -12,7 +12,7 @@ export function roundUp(v: number): number {
 	return 10 * power;
 }
 
-/** The top of a scale that holds v, with little air above it. */
+/** The top of a scale that includes v, with a small margin. */
 export function scaleTop(v: number): number {
 	if (!(v > 0))
 		return 1;

@@ -9,7 +9,7 @@ import { multiples, roundUp, scaleTop } from './ticks';
 
 interface Stats { n: number; mean: number; p50: number; p99: number; max: number }
 
-/** A member of per_turn_metrics; its percentiles are those that the run was asked for. */
+/** A member of per_turn_metrics; its percentiles are those that the run computed. */
 export interface Turn {
 	turn_index: number;
 	num_samples: number;
@@ -30,7 +30,7 @@ export interface Sessions {
 	[key: string]: unknown;
 }
 
-/** Median, and what the band reaches to; null: not known. */
+/** Median, and the upper end of the band; null: unknown. */
 interface Value { median: number | null; high: number | null }
 
 interface Panel {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// bar.ts: legend and controls between the numbers and the picture.
+// bar.ts: legend and controls between the summary and the timeline.
 import { h } from '../lib/dom';
 import { FAILED, type Meta } from './data';
 import { FILTERS, find, GROUPS, SORTS, type Filter, type Group, type Sort } from './order';

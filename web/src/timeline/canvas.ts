@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// canvas.ts: a canvas with as many dots as the screen has, and the colours it is drawn with.
+// canvas.ts: a canvas with the screen's resolution, and its colors.
 import { colour } from '../lib/theme';
 
 /** Pixels of names and scales at the left of every plot. */
@@ -21,12 +21,12 @@ export function ink(): Ink {
 	};
 }
 
-/** Dots per pixel; more than two cost time and show nothing. */
+/** Dots per pixel; more than two cost time without a visible difference. */
 export function density(): number {
 	return Math.min(2, Math.max(1, devicePixelRatio || 1));
 }
 
-/** Sets the size, in pixels, and gives a context that counts in pixels too. */
+/** Sets the size in pixels, and returns a context that counts in pixels too. */
 export function prepare(
 	canvas: HTMLCanvasElement, width: number, height: number,
 ): CanvasRenderingContext2D {

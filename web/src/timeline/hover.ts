@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hover.ts: what is under the pointer, in upstream's words and then in ours.
+// hover.ts: what is under the pointer, with upstream's text and then ours.
 import { facts, h, place } from '../lib/dom';
 import { clock, duration, fixed2, seconds, short, whole } from '../lib/format';
 import { DONE, latency, STATES, type Meta, type Requests } from './data';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// main.ts: the timeline of a run, put together.
+// main.ts: the page of a run's timeline.
 import '../lib/theme.css';
 import './timeline.css';
 import { h } from '../lib/dom';
@@ -41,7 +41,7 @@ function show(meta: Meta, r: Requests): View {
 			h('span', {}, key('Shift'), ' + drag selects a time'),
 			h('span', {}, key('f'), ' fit'), h('span', {}, key('/'), ' find'),
 			h('span', {}, key('n'), ' next failed')), hover.element);
-	// Before the first drawing, so that the rows know their room.
+	// Before the first drawing, so that the rows know their size.
 	axis.style.height = `${AXIS_HEIGHT}px`;
 	lower.style.height = `${tracks.length * TRACK_HEIGHT}px`;
 	new Input(view, rows, tools, hover, plot, scroller, lower, tracks);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// summary.ts: the run in numbers above its picture: the result's own values.
+// summary.ts: the run's main numbers above its timeline: the result's own values.
 import { h } from '../lib/dom';
 import { fixed2 } from '../lib/format';
 import type { Block, Meta } from './data';

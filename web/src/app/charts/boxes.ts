@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// boxes.ts: how a metric is spread in each group, as a picture that is saved: whiskers from P5 to P95,
-// a box from P25 to P75, the median, and dots at both ends.
+// boxes.ts: the spread of a metric in each group, for a saved picture: whiskers from P5 to P95, a
+// box from P25 to P75, the median, and dots at both ends.
 import type { EChartsCoreOption } from 'echarts/core';
 import type { DistributionGroup } from '../../lib/api';
 import { drawnColour } from '../colour';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// chart.tsx: one drawing. The option is made by pure functions (scatter.ts, trend.ts, ...); here it
+// chart.tsx: one chart. The option is made by pure functions (scatter.ts, trend.ts, ...); here it
 // is put on the page, sized, and drawn again in the other theme.
 import { useEffect, useRef, useState, type ReactNode } from 'react';
 import type { ECharts, EChartsCoreOption } from 'echarts/core';
@@ -12,21 +12,21 @@ import { ChartMenu, type Saved } from './menu';
 
 export interface Click { seriesId: string; dataIndex: number; data: unknown }
 
-/** From, to: in what the axis counts. */
+/** From, to, in the axis' unit. */
 export type Part = [number, number];
 
 export interface Area { x: [number, number]; y: [number, number] }
 
 interface Props {
-	/** Read out in place of the drawing; its table tells the rest. */
+	/** Read out in place of the chart; the values are in its table. */
 	label: string;
 	height: number;
 	make: (ink: Ink, size: Size) => EChartsCoreOption;
 	onClick?: ((click: Click) => void) | undefined;
 	onDouble?: ((click: Click) => void) | undefined;
-	/** What lies over the drawing, given its size. */
+	/** Elements over the chart, given its size. */
 	over?: (size: Size) => ReactNode;
-	/** What a saved picture has besides the drawing, and its points. */
+	/** Additional elements of a saved picture, and its points. */
 	saved?: Saved;
 	/** A rectangle was drawn (null: taken away). */
 	onArea?: ((area: Area | null) => void) | undefined;
@@ -35,7 +35,7 @@ interface Props {
 	isBrushing?: boolean;
 	/** Parallel axes, whose ids are their numbers: parts of one were chosen by a drag. */
 	onAxis?: ((axis: number, parts: Part[]) => void) | undefined;
-	/** The parts of all of them that are chosen. */
+	/** The chosen parts of all axes. */
 	axes?: Part[][] | null;
 }
 
@@ -63,7 +63,7 @@ function listen(chart: ECharts, props: { current: Props }): void {
 	});
 }
 
-/** The drag draws as long as it is wanted; ECharts forgets it with every new option. */
+/** Enables drawing by drag while wanted; ECharts forgets it with every new option. */
 function arm(chart: ECharts, isBrushing: boolean): void {
 	chart.dispatchAction({ type: 'takeGlobalCursor', key: 'brush',
 		brushOption: isBrushing ? { brushType: 'rect', brushMode: 'single' } : { brushType: false } });
@@ -88,7 +88,7 @@ export function Chart(props: Props): ReactNode {
 		import('./echarts').then(({ init }) => {
 			if (isGone || !box.current)
 				return;
-			// What is printed and exported is made of lines and text, not of dots.
+			// Printed and exported charts use lines and text, not pixels.
 			made = init(box.current, null, { renderer: isBlock ? 'svg' : 'canvas' });
 			listen(made, now);
 			follow.observe(box.current);

@@ -52,7 +52,7 @@ export function spotsOf(lines: readonly CurveLine[], looks: Map<string, Look>): 
 		name: nameOf(line, point) })));
 }
 
-/** The points that nothing of their colour beats, from left to right. */
+/** The points that no other of their color beats, from left to right. */
 export const frontier = (spots: readonly Spot[]): Spot[] => spots
 	.filter((s) => s.point.is_frontier).sort((a, b) => a.point.x - b.point.x);
 
@@ -87,8 +87,8 @@ export function along(line: readonly Place[]): Place[] {
 }
 
 /**
- * Where each label goes; one that fits on no side of its point is left out. Low ranks come first. On
- * a side that no line crosses where there is one.
+ * Where each label goes; one that fits on no side of its point is left out. Low ranks come first,
+ * on a side that no line crosses if possible.
  */
 export function placeLabels(labels: readonly Label[], marks: readonly Place[], room: Size,
 	lines: readonly Place[] = []): Map<number, Side> {
@@ -112,7 +112,7 @@ export function placeLabels(labels: readonly Label[], marks: readonly Place[], r
 export interface CurveOptions {
 	spots: Spot[];
 	looks: Map<string, Look>;
-	/** Without those that are hidden. */
+	/** Without the hidden ones. */
 	isShown: (color: string) => boolean;
 	x: Measure;
 	y: Measure;
@@ -128,14 +128,14 @@ export interface CurveOptions {
 	focus: number | null;
 }
 
-/** Values that all lie above this share of the largest one have an axis of their own range. */
+/** If all values are above this share of the largest one, the axis does not begin at zero. */
 const NEAR = 0.5;
 
 /** Points whose repeats have a thin line from min to max. */
 const hasWhisker = (p: CurvePoint, lines: Lines): boolean =>
 	p.is_frontier || (lines !== 'best' && !p.is_invalid);
 
-/** A logarithm makes only what is 0 impossible; what it is good for, the values say. */
+/** Only values of 0 prevent a logarithmic axis; whether it is useful depends on the values. */
 export function plansOf(o: CurveOptions, size: Size): { x: Plan; y: Plan } {
 	const room = roomOf(size);
 	const seen = o.spots.filter((s) => o.isShown(s.line.color)).map((s) => s.point);
@@ -162,7 +162,7 @@ export function valueAt(plan: Plan, share: number): number {
 		: plan.min * (plan.max / plan.min) ** share;
 }
 
-/** Of INVALID runs: only its outline is drawn. */
+/** Marks INVALID runs: only its outline is drawn. */
 const CROSS = 'M1 1L9 9M9 1L1 9';
 const FRONT_PX = 9, OTHER_PX = 6, FAINT_PX = 5, MANY = 4000;
 const DIMMED = 0.2, FAINT = 0.3;

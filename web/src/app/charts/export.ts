@@ -22,7 +22,7 @@ const PNG_SCALE = 2;
 const escaped = (text: string): string => text.replace(/&/g, '&amp;').replace(/</g, '&lt;')
 	.replace(/>/g, '&gt;').replace(/"/g, '&quot;');
 
-/** Text in lines that are no longer than a width. */
+/** Breaks text into lines no longer than a width. */
 export function wrapped(text: string, width: number): string[] {
 	const most = Math.max(20, Math.floor(width / CHAR_PX)), lines = [''];
 	for (const word of text.split(' ')) {
@@ -103,7 +103,7 @@ export async function pngOf(p: Picture): Promise<Blob> {
 	}
 }
 
-/** A cell that a spreadsheet would run as a formula is text. */
+/** Escapes a cell that a spreadsheet would run as a formula. */
 function cell(v: string | number | null): string {
 	if (typeof v !== 'string')
 		return v === null ? '' : String(v);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// lines.ts: one figure over commits, time or a parameter: a line per series, its spread, and changes.
+// lines.ts: one metric over commits, time or a parameter: a line per series, its spread, and
+// changes.
 import type { EChartsCoreOption } from 'echarts/core';
 import { arrange, drawnColour, placeOf, shapeOf } from '../colour';
 import {
@@ -32,19 +33,19 @@ export interface LineSeries {
 	isShown: boolean;
 	points: LinePoint[];
 	changes: LineChange[];
-	/** Noise about the level between changes: of the points from one to before another. */
+	/** Noise around the level between changes: for points `from` up to before `to`. */
 	levels?: { from: number; to: number; low: number; high: number }[];
-	/** A dashed line without marks, in the colour of another series: what was hoped for. */
+	/** A dashed line without marks, in the color of another series: the ideal. */
 	idealOf?: string;
-	/** Large marks on the line: what is read off it, with how sure that is along X. */
+	/** Large marks on the line: values read from it, with their uncertainty along X. */
 	answers?: { x: number; value: number; low: number | null; high: number | null }[];
 }
 
-/** A straight line across the drawing, with its name: a limit, or where something happened. */
+/** A straight line across the chart, with its name: a limit, or an event. */
 export interface Rule {
 	text: string;
 	at: { x: number | string } | { y: number };
-	/** The one that the reader is at. */
+	/** The rule that the reader is at. */
 	isNow?: boolean;
 }
 
@@ -53,7 +54,7 @@ interface LineOptions {
 	y: Measure;
 	x: { name: string; kind: 'category' | 'time' | 'number'; categories: string[] };
 	foot: string;
-	/** Values that the axis spans as well, so that noise alone does not fill it. */
+	/** Values that the axis includes as well, so that noise alone does not fill it. */
 	spans?: number[];
 	yScale?: Scale | 'auto';
 	rules?: Rule[];
@@ -165,7 +166,7 @@ function spread(s: LineSeries, i: number, color: string): object[] {
 	];
 }
 
-/** The noise about each level, as a pale area. */
+/** The noise around each level, as a pale area. */
 function bands(s: LineSeries, i: number, color: string): object[] {
 	return (s.levels ?? []).filter((l) => l.low < l.high).flatMap((l, k) => {
 		const xs = s.points.slice(l.from, l.to).map((p) => p.x);
@@ -210,7 +211,7 @@ function rules(list: Rule[], ink: Ink): object[] {
 	}] : [];
 }
 
-/** What a saved picture of lines has besides the drawing, and its points. */
+/** Additional elements of a saved picture of lines, and its points. */
 export function savedLines(title: string, series: LineSeries[], x: string, y: string): Saved {
 	const shown = series.filter((s) => s.isShown);
 	return { title,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// menu.tsx: what every chart can be taken away as.
+// menu.tsx: the forms in which every chart can be saved.
 import { useState, type ReactNode } from 'react';
 import type { EChartsCoreOption } from 'echarts/core';
 import { BoardDialog, BoardItems, useBlockOf } from '../common/board-menu';

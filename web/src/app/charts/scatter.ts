@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// scatter.ts: one figure against another, a colour per group, and each group's frontier.
+// scatter.ts: one metric against another, a color per group, and each group's frontier.
 import type { EChartsCoreOption } from 'echarts/core';
 import type { ParetoGroup, ParetoPoint } from '../../lib/api';
 import type { Click } from './chart';
@@ -31,7 +31,7 @@ interface ScatterOptions {
 export const SHOWN_AT_FIRST = 8;
 const LARGE = 4000;
 
-/** Names are different in shape as well, for those who do not see all colours. */
+/** Shapes differ as well, for readers who do not see all colors. */
 export const markOf = (place: number): string => `path://${shapeOf(place)}`;
 
 /** What a line goes through: the frontier's points from left to right. */
@@ -40,7 +40,7 @@ export function lineOf(points: ParetoPoint[], join: Join): [number, number][] {
 		.sort((a, b) => a.x - b.x || a.y - b.y).map((p) => [p.x, p.y]);
 }
 
-/** Few at first; flipped holds those whose button was pressed. */
+/** Few at first; flipped: the groups whose button was pressed. */
 export function groupsOf(groups: (ParetoGroup & { name?: string })[], flipped: string[]): Group[] {
 	arrange(groups.map((g) => keyId(g.key)));
 	return groups.map((g, i) => {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// block.ts: what a part of a page knows when it is a block of a board: that it has no controls, and
-// the answers that it is frozen at.
+// block.ts: context of a part of a page that is a block of a board: it has no controls, and may be
+// frozen at certain answers.
 import { createContext, useContext } from 'react';
 
 export interface BlockState {

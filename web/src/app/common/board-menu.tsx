@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// board-menu.tsx: "Add to board" in the menu of what can be a block.
+// board-menu.tsx: "Add to board" in the menu of everything that can be a block.
 import { useContext, useState, type FormEvent, type ReactNode } from 'react';
 import { Dialog } from '../parts/dialog';
 import { Icon } from '../parts/icon';
@@ -15,7 +15,7 @@ import {
 /** Pages whose main chart or table can be drawn on a board: pages/boards/parts.tsx. */
 const DRAWN = ['/overview', '/charts', '/trends', '/compare', '/plan', '/runs'];
 
-/** here: the address where the reader is; block: one that shows what is here, with these parameters. */
+/** here: the reader's address; block: a block that shows what is here, with these parameters. */
 export function useBlockOf(block: Block, params: Record<string, string> = {}): {
 	here: Target; block: Block; isPossible: boolean;
 } {

@@ -15,7 +15,7 @@ export function percent(v: number | null | undefined, digits = 2): string {
 
 const DIGITS_MOST = 5;
 
-/** With as many digits as it takes to tell its ends from each other, up to five. */
+/** With as many digits as distinguish its ends, up to five. */
 export function intervalText(interval: readonly number[] | null | undefined): string {
 	if (interval?.length !== 2)
 		return '';

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// job.ts: what a job does, as it does it: server-sent events of /api/jobs/ID/events.
+// job.ts: a job's progress as it happens: server-sent events of /api/jobs/ID/events.
 import { useEffect, useRef } from 'react';
 
 export type Handlers = Record<string, (data: unknown) => void>;
 
-/** After the "end" event nothing more is asked for; the browser connects again after a break. */
+/** After the "end" event nothing more is requested; the browser reconnects after a break. */
 export function follow(job: string, handlers: Handlers, onEnd: () => void): () => void {
 	const source = new EventSource(`/api/jobs/${encodeURIComponent(job)}/events`);
 	for (const [name, handle] of Object.entries(handlers))
@@ -12,7 +12,7 @@ export function follow(job: string, handlers: Handlers, onEnd: () => void): () =
 			try {
 				handle(JSON.parse((event as MessageEvent<string>).data));
 			} catch {
-				// a line that is no JSON says nothing
+				// a line that is not JSON is ignored
 			}
 		});
 	source.addEventListener('end', () => {
@@ -26,7 +26,7 @@ export function follow(job: string, handlers: Handlers, onEnd: () => void): () =
 	return () => source.close();
 }
 
-/** As long as job is one; handlers are the latest ones. */
+/** Follows while job is not null; handlers are the latest ones. */
 export function useJob(job: string | null, handlers: Handlers, onEnd: () => void): void {
 	const now = useRef({ handlers, onEnd });
 	now.current = { handlers, onEnd };

@@ -91,7 +91,7 @@ function drawn(list: Inline[]): ReactNode[] {
 	});
 }
 
-/** Headings begin below that of the block. */
+/** Headings begin one level below the block's. */
 function Drawn({ part }: { part: Part }): ReactNode {
 	switch (part.kind) {
 	case 'heading':

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// metrics.ts: columns as a list to choose from: the ones that people look at most, then groups by
-// what a column is about, and the words that find one. Pure.
+// metrics.ts: columns as a list to choose from: the most viewed ones, then groups by subject, and
+// the words that find one. Pure.
 import type { ColumnOption } from '../query';
 
 export interface Choice { column: string; label: string; unit: string | null }
 export interface ChoiceGroup { label: string; items: Choice[] }
 
-/** What most questions are about, in this order. */
+/** The metrics of most questions, in this order. */
 export const USUAL_METRICS = ['tokens_per_s_per_gpu', 'tokens_per_s_per_user', 'output_throughput',
 	'request_throughput', 'median_ttft_ms', 'p99_ttft_ms', 'median_tpot_ms', 'p99_tpot_ms',
 	'median_e2el_ms', 'usd_per_m_output'];
@@ -42,7 +42,7 @@ export function groupOf({ column, role }: Pick<ColumnOption, 'column' | 'role'>)
 
 const STATISTICS = ['median', 'mean', 'p50', 'p90', 'p95', 'p99', 'min', 'max', 'std'];
 
-/** The same quantity together, its median first. */
+/** Keeps the columns of one quantity together, its median first. */
 function order(label: string): [string, number] {
 	const words = label.toLowerCase().split(/[ .:_]+/);
 	const at = words.findIndex((w) => STATISTICS.includes(w));
@@ -62,8 +62,8 @@ function isTwin(column: string, all: ReadonlySet<string>): boolean {
 const plain = (text: string): string => text.toLowerCase().replace(/[_.\-/]/g, ' ');
 
 /**
- * The columns that have all words in their label, name, unit or group, by group. present: those that
- * some run has; null while that is not known. The chosen one is always among them.
+ * The columns that have all words in their label, name, unit or group, by group. present: columns
+ * that some run has; null while unknown. The chosen one is always included.
  */
 export function choicesOf(options: ColumnOption[], label: (column: string) => string, word: string,
 	present: ReadonlySet<string> | null, chosen: string): { groups: ChoiceGroup[]; hidden: number } {

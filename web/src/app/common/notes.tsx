@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// notes.tsx: what the server has to say about an analysis.
+// notes.tsx: the server's notes on an analysis.
 import type { ReactNode } from 'react';
 import { Icon } from '../parts/icon';
 import { useColumns, type Columns } from './columns';
 import { Explain } from './explain';
 
-/** The names of columns as the rest of the page has them. */
+/** The note with columns named as on the rest of the page. */
 export function labelled(note: string, columns: Pick<Columns, 'of' | 'measure'>): string {
 	return note.replace(/\w+(\.\w+)*/g, (word) => (columns.of(word) && /[_.]/.test(word)
 		? columns.measure(word).label : word));

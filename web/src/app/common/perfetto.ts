@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// perfetto.ts: a trace shown by ui.perfetto.dev, in a window of its own, after a click. The trace goes
-// from this window to that one by a message; it is not uploaded anywhere.
+// perfetto.ts: a trace shown by ui.perfetto.dev, in a window of its own, after a click. The trace
+// goes from this window to that one by a message; it is not uploaded.
 import { send } from '../api';
 
 const VIEWER = 'https://ui.perfetto.dev';
@@ -8,7 +8,7 @@ const ASK_MS = 100;
 const WAIT_MS = 60_000;
 const NO_ANSWER = 'The viewer did not answer. Download the trace and open it there.';
 
-/** Until the viewer says that it listens. */
+/** Waits until the viewer is ready. */
 function ready(viewer: Window): Promise<void> {
 	return new Promise((then, fail) => {
 		const began = Date.now();
@@ -33,7 +33,7 @@ function ready(viewer: Window): Promise<void> {
 	});
 }
 
-/** Called in the click itself: browsers open windows for nothing else. */
+/** Called within the click: otherwise browsers block the window. */
 export async function openInPerfetto(trace: { id: number; name: string }): Promise<void> {
 	const viewer = window.open(VIEWER);
 	if (!viewer) throw new Error('The browser did not open a window for the viewer.');

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// prices.tsx: what each kind of GPU costs an hour and how much power its board draws. The server keeps
-// both for everybody; no price is shipped and none is guessed.
+// prices.tsx: the price per hour of each kind of GPU and the power of its board. The server keeps
+// both for all users; no price is shipped or guessed.
 import type { ReactNode } from 'react';
 import type { Price, PriceRequest } from '../../lib/api';
 import { change } from '../api';
@@ -17,7 +17,7 @@ import { lastWho } from './who';
 
 export const COST = 'usd_per_m_output';
 
-/** Metrics that can be chosen though no run has them by itself. */
+/** Metrics that can be chosen although no run has them by itself. */
 export function computed(columns: Columns): ColumnOption[] {
 	const like = columns.of('tokens_per_s_per_gpu');
 	return !like ? [] : Object.entries(COMPUTED).flatMap(([column, c]) =>

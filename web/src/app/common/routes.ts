@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// routes.ts: what a route of the API answers, as React state; types are those of schema/api.json.
+// routes.ts: the answer of an API route as React state; types are those of schema/api.json.
 import { useContext, useEffect } from 'react';
 import { keepPreviousData, useQuery, type UseQueryResult } from '@tanstack/react-query';
 import type { Routes } from '../../lib/api';
@@ -11,7 +11,7 @@ import { BlockContext } from './block';
 type Named<M extends string> = Extract<keyof Routes, `${M} ${string}`>;
 type PathOf<K extends string> = K extends `${string} ${infer P}` ? P : never;
 
-/** What a route answers to a body. In a block that is frozen it is the answer that is kept. */
+/** The answer of a route to a body. In a frozen block it is the stored answer. */
 export function useAnswer<T>(route: string, body: unknown, enabled = true): UseQueryResult<T> {
 	const block = useContext(BlockContext), kept = block?.frozen?.[route] as T | undefined;
 	const isFrozen = block?.frozen != null, onAnswer = block?.onAnswer;
@@ -30,7 +30,7 @@ export function useAnswer<T>(route: string, body: unknown, enabled = true): UseQ
 	return query;
 }
 
-/** An analysis. Its last answer stays while the next one is on its way. */
+/** An analysis. The previous answer is shown until the next one arrives. */
 export function useRead<K extends Named<'POST'>>(
 	route: K, question: Routes[K]['request'], enabled = true,
 ): UseQueryResult<Routes[K]['answer']> {
@@ -50,7 +50,7 @@ export function useGet<K extends Named<'GET'>>(
 	});
 }
 
-/** Both at once; null where everything is asked for. */
+/** Both filters combined; null for no filter. */
 export function both(filter: And, more: Filter[]): And | null {
 	const solid = more.filter((part) => !('and' in part) || part.and.length > 0);
 	if (!solid.length)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// running.tsx: runs that report to this dashboard while they are measured (`--dashboard URL`): how far
-// they are, their curves so far, and where their results are.
+// running.tsx: runs that report to this dashboard while they are measured (`--dashboard URL`):
+// their progress, their curves so far, and where their results are.
 import { useState, type ReactNode } from 'react';
 import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import type { LiveItem, LiveList, LiveRun } from '../../lib/api';
@@ -42,7 +42,7 @@ function Curves({ id, isLive }: { id: string; isLive: boolean }): ReactNode {
 		? <Strips series={data.series} view={view} onView={setView} isLive={isLive} /> : null;
 }
 
-/** Its page while it is measured, then its result. */
+/** Links to its page while it is measured, then to its result. */
 function Way({ item }: { item: LiveItem }): ReactNode {
 	return item.run !== null ? <Link className="push" to={`/runs/${item.run}`}>Open the result</Link>
 		: <Link className="push" to={`/live/${item.id}`}>{isRunning(item) ? 'Follow' : 'Curves'}</Link>;
@@ -73,7 +73,7 @@ function useLive(): LiveItem[] {
 	}).data?.items ?? [];
 }
 
-/** Nothing, while no run reports. */
+/** Renders nothing while no run reports. */
 export function Running(): ReactNode {
 	const items = useLive();
 	if (!items.length)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// saved.ts: addresses that are kept on the server: saved views, and the blocks of boards.
+// saved.ts: addresses stored on the server: saved views, and the blocks of boards.
 import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { ApiError, change, get, post } from '../api';
 import { checkWhole, type And } from '../filter';
@@ -15,7 +15,9 @@ const isObject = (v: unknown): v is Record<string, unknown> =>
 /** A path on this server and nothing else, whatever the store holds. */
 const isPath = (v: unknown): v is string => typeof v === 'string' && /^\/(?!\/)[\w/.-]*$/.test(v);
 
-/** What a page's address is kept as: not the selection, unless the page is about it. */
+/**
+ * The form in which a page's address is stored: without the selection, unless the page is about it.
+ */
 export function keptQuery(path: string, search: string): string {
 	const kept = new URLSearchParams(search);
 	kept.delete('token');
@@ -24,7 +26,7 @@ export function keptQuery(path: string, search: string): string {
 	return queryText(kept).replace(/^\?/, '');
 }
 
-/** Where a saved view leads; one from before other pages had views leads to Runs. */
+/** The target of a saved view; one from before other pages had views leads to Runs. */
 export function targetOf(body: unknown): Target {
 	if (!isObject(body))
 		return { path: '/runs', query: '' };
@@ -50,7 +52,7 @@ export interface Block extends Partial<Target> {
 	caption?: string;
 	text?: string;
 	frozen?: Frozen;
-	/** The board's filter and workload do not hold for it. */
+	/** The board's filter and workload do not apply to it. */
 	is_own?: boolean;
 	is_wide?: boolean;
 }
@@ -70,7 +72,7 @@ function blockOf(v: unknown): Block[] {
 		...(v.is_own === true && { is_own: true }), ...(v.is_wide === true && { is_wide: true }) }];
 }
 
-/** A board as it is drawn, whatever the store holds. */
+/** Reads a board, whatever the store holds. */
 export function boardOf({ id, name, at, body }: Saved): Board {
 	const given = isObject(body) ? body : {};
 	const board: BoardBody = { blocks: Array.isArray(given.blocks) ? given.blocks.flatMap(blockOf) : [] };
@@ -96,7 +98,7 @@ export function queryOn(body: BoardBody, block: Block): string {
 	return queryText(params).replace(/^\?/, '');
 }
 
-/** The list with one item at another place. */
+/** The list with one item moved. */
 export function moved<T>(list: readonly T[], from: number, to: number): T[] {
 	const out = [...list], [item] = out.splice(from, 1);
 	out.splice(to, 0, item);
@@ -120,12 +122,14 @@ export async function addBoard(name: string, body: BoardBody): Promise<number> {
 	return id;
 }
 
-/** When this page saved what it had read as of the key: only saves of others are conflicts. */
+/** When this page saved its latest version of the key: only saves by others are conflicts. */
 const savedAt = new Map<number, number>();
 let saving: Promise<unknown> = Promise.resolve();
 
-/** Shown at once; asked again if the server refuses it. at: of the board that next was made from; the
- * server refuses a body that would undo what others have saved since (isStale). */
+/**
+ * Shown at once; requested again if the server refuses it. at: time of the board that next was made
+ * from; the server refuses a body that would undo what others have saved since (isStale).
+ */
 export function saveBoard(id: number, next: { name?: string; body?: BoardBody }, at?: number): Promise<void> {
 	client.setQueryData<Board[]>(KEY, (list) => list?.map((b) => (b.id === id ? { ...b, ...next } : b)));
 	const save = saving.then(async () => {
@@ -172,11 +176,13 @@ function remember(key: string, id: number | null): void {
 		else
 			localStorage.setItem(key, String(id));
 	} catch {
-		// it then is not remembered
+		// then it is not remembered
 	}
 }
 
-/** The board that something was added to last, if it is still there; else the one that changed last. */
+/**
+ * The board that something was added to last, if it still exists; else the one that changed last.
+ */
 export function lastBoard(list: readonly Board[]): Board | undefined {
 	const id = remembered(LAST);
 	return list.find((b) => b.id === id) ?? [...list].sort((a, b) => b.at - a.at)[0];
@@ -186,10 +192,10 @@ export function lastBoard(list: readonly Board[]): Board | undefined {
 export const homeBoard = (): number | null => remembered(HOME);
 export const setHomeBoard = (id: number | null): void => remember(HOME, id);
 
-/** How often a block is added to the newest version of a board that others change meanwhile. */
+/** Tries to add a block to the newest version of a board that others change meanwhile. */
 const ADD_TRIES = 5;
 
-/** Adds a block to a board as the server has it now; to: its number or the name of a new one. */
+/** Adds a block to the board's current version; to: its number or the name of a new one. */
 export async function addBlock(to: number | string, block: Block): Promise<Board> {
 	if (typeof to === 'string') {
 		const body = { blocks: [block] }, id = await addBoard(to, body);

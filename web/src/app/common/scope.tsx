@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// scope.tsx: which runs a page is about: the filter in words, each part one click from gone.
+// scope.tsx: the runs that a page is about: the filter in words; each part can be removed by a
+// click.
 import type { ReactNode } from 'react';
 import type { Cell } from '../api';
 import {
@@ -56,7 +57,7 @@ export function IncludeInvalid(): ReactNode {
 
 interface Props { total?: number | undefined; note?: ReactNode; children?: ReactNode }
 
-/** total: of runs that the page shows, when it knows. */
+/** total: of runs that the page shows, if known. */
 export function Scope({ total, note, children }: Props): ReactNode {
 	const [filter, setFilter] = useFilter();
 	const columns = useColumns();

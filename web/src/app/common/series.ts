@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// series.ts: quantities of a run over time, as strips that share one time axis: which belong
-// together, where values lie, what is at a time. Pure; strips.tsx draws it.
+// series.ts: quantities of a run over time, as strips that share one time axis: grouping, positions
+// of values, values at a time. Pure; strips.tsx draws it.
 import type { RunSeries, SeriesTrack } from '../../lib/api';
 import { whole } from '../../lib/format';
 import { multiples, roundUpTime, scaleTop } from '../../lib/ticks';
@@ -25,7 +25,7 @@ const TOGETHER: { label: string; lines: [key: string, label: string][] }[] = [
 
 const isConstant = (t: SeriesTrack): boolean => t.y.every((v) => v === null || v === 0);
 
-/** In the order of the tracks. A queue that is always empty needs no line of its own. */
+/** In the order of the tracks. A queue that is always empty needs no line. */
 export function stripsOf(series: Series): Strip[] {
 	const by = new Map(series.tracks.filter((t) => t.y.some((v) => v !== null)).map((t) => [t.key, t]));
 	const isUsed = new Set<string>();
@@ -51,7 +51,7 @@ export const wholeView = (s: Series): View => [0, s.duration_s > 0 ? s.duration_
 
 const SPAN_LEAST = 1e-3; // of the whole
 
-/** Within the whole, from left to right, and wide enough to draw. */
+/** Limits a view to the whole, in order, and wide enough to draw. */
 export function viewWithin(view: View, all: View): View {
 	const least = (all[1] - all[0]) * SPAN_LEAST;
 	const from = Math.max(all[0], Math.min(view[0], view[1])), to = Math.min(all[1], Math.max(...view));
@@ -82,7 +82,7 @@ export function nearest(t_s: number[], t: number): number {
 	return low > 0 && t - t_s[low - 1] <= t_s[low] - t ? low - 1 : low;
 }
 
-/** The indexes that are seen, with one more on each side where the line goes on. */
+/** The visible indexes, with one more on each side for the line. */
 function seen(t: SeriesTrack, view: View): [number, number] {
 	let from = 0, to = t.t_s.length - 1;
 	while (from < to && t.t_s[from + 1] < view[0]) from++;
@@ -126,7 +126,7 @@ export function pathOf(track: SeriesTrack, f: Frame): string {
 	return path;
 }
 
-/** Between least and greatest; empty where both equal the mean. */
+/** The area between minimum and maximum; empty if both equal the mean. */
 export function bandOf(track: SeriesTrack, f: Frame): string {
 	if (!track.min || !track.max)
 		return '';
@@ -154,7 +154,7 @@ export function bandOf(track: SeriesTrack, f: Frame): string {
 
 /* ---- numbers and words ---- */
 
-/** The value at a time; null: the last one that there is. */
+/** The value at a time; null: the latest one. */
 export function valueOf(track: SeriesTrack, t: number | null): number | null {
 	if (t !== null) {
 		const i = nearest(track.t_s, t);

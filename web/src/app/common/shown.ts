@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// shown.ts: which groups of a drawing are seen: the first few, but for those that were flipped.
+// shown.ts: which groups of a chart are visible: the first few, except those that were toggled.
 import { listCodec, useUrlState } from '../url';
 
 const codec = listCodec();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// spark.tsx: a line over time in the size of a stamp, with its last value in large type.
+// spark.tsx: a very small line chart, with its last value in large type.
 import type { ReactNode } from 'react';
 import { measured } from '../show';
 import { bytesText } from './traces';

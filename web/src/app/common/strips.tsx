@@ -15,7 +15,7 @@ const HEIGHT = 56, AIR = 3, DRAG_PX = 4, ZOOM = 1.6;
 interface Looks {
 	view: View;
 	width: number;
-	/** Where the cursor is, in seconds. */
+	/** The cursor's time, in seconds. */
 	at: number | null;
 	/** What a drag has marked so far. */
 	drag: View | null;
@@ -129,10 +129,10 @@ function useWidth(): [number, (box: SVGSVGElement | null) => void] {
 
 interface Props {
 	series: Series;
-	/** What is shown; null: everything. */
+	/** The visible part; null: everything. */
 	view: View | null;
 	onView: (view: View | null) => void;
-	/** The values at the right are those of now. */
+	/** The values at the right are the current ones. */
 	isLive?: boolean;
 }
 

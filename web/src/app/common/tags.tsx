@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tags.tsx: words that people put on runs, to find them by: which there are, and how they are set and
-// removed, on one run or on many.
+// tags.tsx: words that users put on runs, to find them by: the list of tags, and setting and
+// removing them on one run or many.
 import { useId, useMemo, useState, type FormEvent, type ReactNode } from 'react';
 import type { BulkRequest, Routes, Tag } from '../../lib/api';
 import { post } from '../api';

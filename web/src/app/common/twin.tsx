@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// twin.tsx: the same numbers as a table: for reading aloud, copying, and exact values.
+// twin.tsx: a chart's numbers as a table: for screen readers, copying, and exact values.
 import { useState, type ReactNode } from 'react';
 import { Icon } from '../parts/icon';
 import { count, measured, NOTHING } from '../show';
@@ -22,7 +22,7 @@ export interface Head { text: string; isNumber?: boolean }
 interface Props {
 	title: string;
 	heads: Head[];
-	/** Those of long tables are made when they are shown. */
+	/** Rows of long tables are made when they are shown. */
 	rows: (ReactNode[] | (() => ReactNode[]))[];
 	/** Shown from the start. */
 	isOpen?: boolean;

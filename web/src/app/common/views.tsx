@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// views.tsx: addresses of pages with a name, kept on the server for everybody.
+// views.tsx: named addresses of pages, stored on the server for all users.
 import { useState, type FormEvent, type ReactNode } from 'react';
 import { useQuery } from '@tanstack/react-query';
 import { change, get, post } from '../api';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// who.ts: the name people sign their words with; the browser keeps it.
+// who.ts: the name that users sign with; the browser keeps it.
 
 const KEY = 'profllm-who';
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// states.tsx: what a page shows when it has nothing to show: yet, at all, or because of an error.
+// states.tsx: what a page shows without content: while loading, when empty, or after an error.
 import { Component, type ReactNode } from 'react';
 import { ApiError } from '../api';
 import { Icon, type IconName } from './icon';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// block.tsx: a block of a board with its caption, its menu and the line that says how old it is.
+// block.tsx: a block of a board with its caption, its menu and its age.
 import { useEffect, useId, useMemo, useRef, useState, type FormEvent, type ReactNode } from 'react';
 import { BlockContext, type BlockState } from '../../common/block';
 import { queryOn, type Block, type BoardBody } from '../../common/saved';
@@ -21,7 +21,7 @@ export interface Edit {
 interface Props { body: BoardBody; block: Block; at: number; edit: Edit | null }
 
 const hasData = (block: Block): boolean => ['chart', 'table', 'number'].includes(block.kind);
-/** What has many columns side by side is wide unless it was made narrow. */
+/** Blocks with many columns are wide unless made narrow. */
 export const isWide = ({ kind, path, query = '', is_wide: wide = kind === 'heading' || kind === 'text' || kind === 'table'
 	|| path === '/compare' || query.includes('view=parallel') }: Block): boolean => wide;
 

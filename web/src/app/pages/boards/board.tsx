@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// board.tsx: one board: its blocks in order, and what can be done with it.
+// board.tsx: one board: its blocks in order, and its actions.
 import { useEffect, useState, type FormEvent, type ReactNode } from 'react';
 import { useColumns } from '../../common/columns';
 import { PickMany } from '../../common/pick';
@@ -51,7 +51,7 @@ function Name({ board, canChange }: NameProps): ReactNode {
 	);
 }
 
-/** The filter and the workload of all blocks: taken from the address, as it is kept from page to page. */
+/** The filter and the workload of all blocks, taken from the address when they are set. */
 function Common({ body, onBody }: { body: BoardBody; onBody: ((next: BoardBody) => void) | null }): ReactNode {
 	const [filter] = useFilter(), [w] = useUrlState('w', text);
 	const columns = useColumns(), { f, w: workload, ...rest } = body;
@@ -72,7 +72,7 @@ function Common({ body, onBody }: { body: BoardBody; onBody: ((next: BoardBody) 
 	);
 }
 
-/** What most teams look at, to begin with: each block can be changed or removed. */
+/** A usual set of blocks to begin with: each can be changed or removed. */
 const USUAL: Block[] = [
 	{ kind: 'chart', path: '/overview', query: '', caption: 'Best configurations', is_wide: true },
 	{ kind: 'chart', path: '/charts', query: '', caption: 'Performance' },

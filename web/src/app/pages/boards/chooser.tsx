@@ -18,7 +18,7 @@ const WORDS: Record<Drawn, string> = { trend: 'trend', rate: 'against output thr
 const RATE = 'output_throughput', OTHER_RATE = 'request_throughput';
 const LISTED_MAX = 200; /* beyond, a word narrows the list */
 
-/** What other pages answer, and whether a word of the search is in its name. */
+/** Answers of other pages, by name. */
 const ANSWERS: Block[] = [
 	{ kind: 'chart', path: '/overview', query: '', caption: 'Best configurations', is_wide: true },
 	...PRESETS.map(([caption, x, y], i): Block => ({ kind: 'chart', path: '/charts', caption,
@@ -43,7 +43,7 @@ export function chartOf(column: string, label: string, drawn: Drawn): Block {
 
 interface Group { label: string; blocks: Block[] }
 
-/** The groups of what can be ticked and has all words in its name. */
+/** The groups of entries with all words in their name. */
 export function groupsOf(columns: Pick<Columns, 'numbers' | 'measure'>, word: string, drawn: Drawn): Group[] {
 	const words = word.toLowerCase().split(/\s+/).filter((w) => w !== '');
 	const answers = ANSWERS.filter((b) => words.every((w) => b.caption?.toLowerCase().includes(w)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// export.ts: a board as one HTML file: what is drawn, with its style, without a script.
+// export.ts: a board as one HTML file: the drawn content, with its style, without a script.
 import { fileName, save } from '../../charts/export';
 import { forceTheme } from '../../theme';
 
@@ -13,7 +13,7 @@ const META = '<meta charset="utf-8"><meta name="viewport" content="width=device-
 	+ 'style-src \'unsafe-inline\'">';
 const escaped = (text: string): string => text.replace(/&/g, '&amp;').replace(/</g, '&lt;');
 
-/** Every rule that the page has, from its own files. */
+/** Every style rule of the page, from its own files. */
 function styleText(): string {
 	return [...document.styleSheets].flatMap((sheet) => {
 		try {
@@ -24,7 +24,7 @@ function styleText(): string {
 	}).join('\n');
 }
 
-/** A button whose words are part of what is read becomes these words. */
+/** Replaces a button whose words are part of the text by these words. */
 function withoutControls(page: Element): Element {
 	const copy = page.cloneNode(true) as Element;
 	for (const entry of copy.querySelectorAll(WORDS)) {

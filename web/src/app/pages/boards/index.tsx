@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// boards: charts, tables and text that people put together for others; /boards/ID is one of them.
+// boards: charts, tables and text that users put together for others; /boards/ID is one of them.
 import { useState, type FormEvent, type ReactNode } from 'react';
 import {
 	addBoard, dropBoard, homeBoard, setHomeBoard, useBoards, type Board,

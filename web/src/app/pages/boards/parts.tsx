@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// parts.tsx: what a block of a board shows: a page's chart, the first rows of a table, a number, text.
+// parts.tsx: the content of a block: a page's chart, the first rows of a table, a number, text.
 import { Suspense, useMemo, type ReactNode } from 'react';
 import type { Apply, Distribution } from '../../../lib/api';
 import type { Cell } from '../../api';
@@ -36,7 +36,7 @@ function CellText({ column, value }: { column: string; value: Cell | undefined }
 		{showCell(column, value)}</span>;
 }
 
-/** Columns that say no more than the link of the row does. */
+/** Columns that repeat what the row's link shows. */
 const SAID = ['run_id', 'name', 'status'];
 
 function TablePart(): ReactNode {
@@ -119,7 +119,7 @@ export function Content({ block }: { block: Block }): ReactNode {
 	}
 }
 
-/** How many runs the address has and when the newest began: whether there is something new to see. */
+/** How many runs the address has and when the newest began, to detect new ones. */
 export function Newest(): ReactNode {
 	const [filter] = useFilter(), [shown] = useShown(), [w] = useUrlState('w', text);
 	const more = w ? [{ column: 'workload', in: [w] }] : [];

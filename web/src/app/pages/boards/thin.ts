@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// thin.ts: an answer without what a block does not draw, so that a frozen board stays small.
+// thin.ts: an answer without the parts that a block does not draw, so that a frozen board stays
+// small.
 import type { Compare } from '../../../lib/api';
 import { headlineOf } from '../compare/words';
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// distribution.tsx: how one figure is spread in each group: a box, a histogram, and the numbers.
+// distribution.tsx: the spread of one metric in each group: a box, a histogram, and the numbers.
 import type { ReactNode } from 'react';
 import type { DistributionGroup } from '../../../lib/api';
 import { whole } from '../../../lib/format';

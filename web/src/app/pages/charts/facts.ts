@@ -15,7 +15,7 @@ export interface Facts { name: string; rows: [string, string][] }
 
 const NAMES = ['run_id', 'name', 'status', 'verdict'];
 
-/** The columns of a table of runs, without those that the drawing shows anyway. */
+/** The columns of a table of runs, without those in the chart. */
 export function factsOf(id: number, values: Values, list: string[], columns: Pick<Columns,
 	'measure'>): Facts {
 	const rows = list.filter((c) => !NAMES.includes(c)).flatMap((c): [string, string][] => {
@@ -37,7 +37,7 @@ export function factsOf(id: number, values: Values, list: string[], columns: Pic
 const question = (id: number) => ({ queryKey: [`/api/data/experiments/${id}`],
 	queryFn: () => get<Run>(`/api/data/experiments/${id}`) });
 
-/** Of the pinned runs, those that have arrived; and a way to ask for any other one. */
+/** The pinned runs that are loaded; and a function to load any other one. */
 export function useFacts(pins: number[], own: string[], columns: Columns, isAsked: boolean): {
 	known: Map<number, Facts>; ask: (id: number) => Promise<Facts>;
 } {

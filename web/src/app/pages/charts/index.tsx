@@ -51,7 +51,10 @@ function Brushed({ brush, only, columns, onClear }: {
 
 const WORKLOADS_LISTED = 50, TOGETHER = 'all', OF_WORKLOADS = /(^|\.)(model|workload|dataset_name|\w+_len)$/;
 
-/** Numbers of different workloads are no comparison: one of them, and all together only if asked for. */
+/**
+ * Numbers of different workloads cannot be compared: shows one of them, and all together only if
+ * asked for.
+ */
 function Workloads({ value, onValue }: { value: string; onValue: (w: string) => void }): ReactNode {
 	const [filter] = useFilter(), [shown] = useShown();
 	const answer = useApply({ filter: whole(filter), shown, limit: 0, facets: ['workload'],
@@ -71,7 +74,10 @@ function Workloads({ value, onValue }: { value: string; onValue: (w: string) => 
 	);
 }
 
-/** The performance chart of these runs: its workload is the usual one here too, and its colors hold. */
+/**
+ * The performance chart of these runs: its workload is the usual one here too, and its colors
+ * apply.
+ */
 function useUsual(): { workload: string; color: string | null; isPending: boolean } {
 	const [filter] = useFilter();
 	const answer = useRead('POST /api/analysis/curves', { filter: asked(filter) });
@@ -96,7 +102,7 @@ function View({ columns, view }: { columns: Columns; view: Name }): ReactNode {
 	const by = useMemo(() => (groups[0] === 'auto' ? (usual ? [usual] : []) : groups), [groups, usual]);
 	const [w, setW] = useUrlState('w', text);
 	const isAny = view === 'any', isBlock = useIsBlock();
-	/* Who colors by what makes a workload wants to see several of them. */
+	/* Coloring by a part of the workload requires several workloads. */
 	const chosen = w || (by.some((c) => OF_WORKLOADS.test(c)) ? TOGETHER : performance.workload || TOGETHER);
 	const only = useMemo((): Filter[] => (chosen === TOGETHER ? [] : [{ column: 'workload', in: [chosen] }]), [chosen]);
 	const has = (name: Name): boolean => view === name || (isAny && !isBlock);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// performance.tsx: what the trade-off looks like: speed for one user against what a GPU does, of one
+// performance.tsx: the trade-off between speed for one user and throughput per GPU, for one
 // workload. The server chooses what differs, what to draw and what to say; this page draws it.
 import { useCallback, useMemo, useState, type KeyboardEvent, type ReactNode } from 'react';
 import { titleOf, type Size } from '../../charts/axis';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// pins.tsx: up to four points of a chart, side by side, with text that can be selected.
+// pins.tsx: up to four points of a chart in a row, with text that can be selected.
 import type { ReactNode } from 'react';
 import type { Measure } from '../../charts/scatter';
 import { Icon } from '../../parts/icon';
@@ -11,7 +11,7 @@ import { againstFirst, pinText } from './view';
 
 export const PINS_MAX = 4;
 
-/** A point that is pinned: the runs of it, where it is, and what identifies it. */
+/** A pinned point: its runs, its place, and what identifies it. */
 export interface Pinned {
 	id: number; ids: number[]; name: string; x: number; y: number; rows: [string, string][];
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// presets.ts: the pairs of metrics that buyers look at first; the first one is the page's own.
+// presets.ts: common pairs of metrics; the first one is the page's default.
 import { COST } from '../../common/prices';
 
 export const X_USUAL = 'tokens_per_s_per_user', Y_USUAL = 'tokens_per_s_per_gpu';

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// reading.tsx: the upright line at which the best of each colour is read; dragged, or moved by keys.
+// reading.tsx: the vertical line at which the best of each color is read; dragged, or moved by
+// keys.
 import { useState, type KeyboardEvent, type PointerEvent, type ReactNode } from 'react';
 import { GRID, roomOf, type Plan, type Size } from '../../charts/axis';
 import { shareOf, valueAt } from '../../charts/curves';
@@ -8,7 +9,7 @@ const STEPS = 50;
 
 interface Props { plan: Plan; size: Size; at: number; label: string; onMove: (at: number) => void }
 
-/** Three digits are enough for a place that a hand has chosen. */
+/** Three digits are enough for a place chosen by a drag. */
 const rounded = (v: number): number => Number(v.toPrecision(3));
 
 export function Reading({ plan, size, at, label, onMove }: Props): ReactNode {

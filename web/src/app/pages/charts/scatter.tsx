@@ -39,7 +39,7 @@ interface Props {
 	y: string;
 	by: string[];
 	brush: And;
-	/** Besides the filter: the workload that was chosen. */
+	/** In addition to the filter: the chosen workload. */
 	only: Filter[];
 	onX: (column: string) => void;
 	onY: (column: string) => void;

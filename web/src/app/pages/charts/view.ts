@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// view.ts: which view of Charts an address shows, and the words of the performance chart.
+// view.ts: which view of Charts an address shows, and the texts of the performance chart.
 import type { Curves } from '../../../lib/api';
 import type { ColumnOption } from '../../query';
 import { measured } from '../../show';
@@ -8,7 +8,7 @@ export type Name = 'performance' | 'any' | 'distribution' | 'parallel';
 export const VIEWS: [Name, string][] = [['performance', 'Performance'], ['any', 'Any two metrics'],
 	['distribution', 'Distribution'], ['parallel', 'Parallel coordinates']];
 export const USUAL_VIEW: Name = 'performance';
-/** Of addresses from before there were views. */
+/** Parameters of addresses from before there were views. */
 const OWN_OF_ANY = ['g', 'axes', 'brush', 'm', 'join'];
 
 /** Which view an address shows: the one it names, else the one whose parameters it has. */
@@ -19,7 +19,7 @@ export function viewOf(search: string): Name {
 	return VIEWS.find(([name]) => name === named)?.[0] ?? USUAL_VIEW;
 }
 
-/** What the reading line reads: each colour's best measured value at it or better. */
+/** The reading line's text: each color's best measured value at it or better. */
 export function readingText(answer: Curves, x: { label: string; unit: string | null }): string {
 	const found = answer.reading.filter((r) => r.y !== null);
 	if (answer.at === null || !found.length)
@@ -41,7 +41,7 @@ export const pinText = (p: { name: string; ids: number[]; rows: [string, string]
 	[p.name, ...p.rows.map(([label, value]) => `${label}\t${value}`),
 		`Runs\t${p.ids.join(' ')}`].join('\n');
 
-/** What the machine did, as Y axes in one click: a metric's name differs with what was watched. */
+/** Metrics of the machine, as Y axes in one click: names differ with what was watched. */
 const MACHINE: [string, RegExp][] = [
 	['GPU utilization', /^system\..*gpu.*util|^system\.avg_gpu_utilization$/],
 	['GPU memory', /^system\.peak_gpu_memory_gb$/],
@@ -52,7 +52,7 @@ const MACHINE: [string, RegExp][] = [
 	['KV cache', /^(system|server_metrics)\..*kv_cache.*(mean|max)|kv_cache_usage/],
 ];
 
-/** Those that some run of the store has: label and column. */
+/** Those that some run in the store has: label and column. */
 export function machineMetrics(numbers: ColumnOption[]): [string, string][] {
 	return MACHINE.flatMap(([label, pattern]): [string, string][] => {
 		const found = numbers.find((c) => pattern.test(c.column));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cdf.tsx: the distributions of one latency in a run of each side, one over the other.
+// cdf.tsx: the distributions of one latency in a run of each side, in one chart.
 import { useState, type ReactNode } from 'react';
 import type { RunSketches } from '../../../lib/api';
 import { planAxis, titleOf } from '../../charts/axis';

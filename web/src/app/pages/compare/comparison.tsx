@@ -17,7 +17,7 @@ import { headlineOf, toneOf, type Tone } from './words';
 
 const ROWS_SHOWN = 20;
 
-/** By its own sessions where these are enough, else by the metric's verdict as a whole. */
+/** By its own sessions if these are enough, else by the metric's overall verdict. */
 function toneOfConfiguration(o: CompareConfiguration, m: CompareMetric): Tone {
 	const way = o.evident * m.better;
 	if (way !== 0)

@@ -14,7 +14,7 @@ export const PANELS_MAX = 12, LINES_MAX = 8;
 export const loadOf = (matched: readonly string[]): number =>
 	matched.findIndex((c) => LOADS.includes(c));
 
-/** The group that no comparison is about. */
+/** The group that is the baseline of all comparisons. */
 export const baselineOf = (answer: Pick<Compare, 'groups' | 'comparisons'>): number =>
 	Math.max(0, answer.groups.findIndex((_, i) => answer.comparisons.every((c) => c.group !== i)));
 
@@ -25,7 +25,9 @@ const wordOf = (column: string, v: Cell | undefined): string =>
 
 type Rows = readonly (readonly Cell[])[];
 
-/** Columns that differ and do not follow from another one: of two that say the same the first is enough. */
+/**
+ * Columns that differ and do not follow from another one: of two equivalent ones only the first.
+ */
 export function tellingColumns(matched: readonly string[], rows: Rows): number[] {
 	const follows = (of: number, from: number): boolean => {
 		const seen = new Map<string, string>();
@@ -58,8 +60,8 @@ function shortOf(some: Compare['configurations'], matched: readonly string[]): s
 }
 
 /**
- * All configurations of the answer by their names; those that all of the groups have, and the others, are
- * named among themselves.
+ * All configurations of the answer by their names; those in all groups, and the others, are named
+ * separately.
  */
 export function configuredOf(answer: Pick<Compare, 'configurations' | 'matched_by'>,
 	groups: readonly number[] = []): Map<string, Configured> {
@@ -143,8 +145,9 @@ export function aloneReason(one: Configured, all: Iterable<Configured>, matched:
 const MAINLY_SHARE = 0.5;
 
 /**
- * Where the change mainly lies: of the column that explains more than half of the variance of the
- * logarithms of the ratios, the value with the largest change the given way. Null: nowhere.
+ * Where most of the change is: if a column explains more than half of the variance of the
+ * logarithms of the ratios, its value with the largest change in the given direction. Null:
+ * nowhere.
  */
 export function mainlyAt(matched: readonly string[], by: Map<string, Configured>, m: CompareMetric,
 	way: number): string | null {

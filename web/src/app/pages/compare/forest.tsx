@@ -12,8 +12,8 @@ export interface Effect { effect: number | null; interval: number[] | null }
 export interface Range { reach: number; step: number }
 
 /**
- * How far a list's plot reaches, in whole steps of 1, 2 or 5: to the farthest end, unless that is so far
- * beyond what nine tenths of the ends need that one wild row would flatten the others.
+ * The range of a list's plot, in whole steps of 1, 2 or 5: to the farthest end, unless that is so
+ * far beyond nine tenths of the ends that one outlier would flatten the others.
  */
 export function rangeOf(effects: readonly Effect[]): Range {
 	const ends = effects.flatMap((e) => [e.effect ?? 0, ...e.interval ?? []]).map(Math.abs)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// groups.ts: what is compared: each chosen run, the parts of a set by one column, or groups that
-// were put together one after another.
+// groups.ts: what is compared: each chosen run, the parts of a set by one column, or groups made by
+// the user.
 import type { CompareGroup, CompareParameter } from '../../../lib/api';
 import type { Cell } from '../../api';
 import { asked, checkWhole, isEverything, type And, type Filter } from '../../filter';
@@ -9,7 +9,7 @@ import { jsonCodec } from '../../url';
 import { shortValue } from '../runs/names';
 
 export const GROUPS_MAX = 12;
-/** Of the API: a list of numbers. */
+/** Limit of the API for a list of numbers. */
 const IDS_MAX = 200;
 
 export interface Kept {
@@ -45,15 +45,17 @@ export function ofRuns(ids: number[], names: string[] = []): CompareGroup[] {
 	return ids.slice(0, GROUPS_MAX).map((id, i) => ({ name: names[i] ?? `Run ${id}`, ids: [id] }));
 }
 
-/** What people name a configuration by, if it differs; others only where these do not suffice. */
+/**
+ * Columns that usually name a configuration, if they differ; others only if these do not suffice.
+ */
 const NAMED_BY = ['gpu_model', 'gpu', 'version', 'model', 'quantization', 'dtype', 'tensor_parallel_size',
 	'pipeline_parallel_size', 'data_parallel_size', 'max_concurrency', 'request_rate'];
 const NAMED_GROUPS = ['server', 'hardware', 'benchmark', 'environment'];
 const NAMED_COLUMNS_MAX = 4;
 
 /**
- * Single runs by the names that people gave them, else by the parameters in which they differ: "h100 TP4
- * c64"; alike ones by number too.
+ * Single runs by their given names, else by the parameters in which they differ: "h100 TP4 c64";
+ * equal ones by number too.
  */
 export function namesOf(ids: number[], parameters: CompareParameter[]): string[] {
 	const last = (p: CompareParameter): string => p.column.slice(p.column.lastIndexOf('.') + 1);
@@ -75,7 +77,7 @@ export function namesOf(ids: number[], parameters: CompareParameter[]): string[]
 		const isDistinct = new Set(words.map((w) => w.join(' '))).size === shown.length;
 		if (n === NAMED_COLUMNS_MAX || (isDistinct && !first.includes(p)))
 			break;
-		/* Two columns of one fact say it once. */
+		/* Two columns of the same fact are named once. */
 		if (n > 0 && words.every((w, i) => w.includes(word(p, i))))
 			continue;
 		words.forEach((w, i) => word(p, i) && w.push(word(p, i)));
@@ -96,7 +98,10 @@ export function nearColumns(wanted: string, all: string[]): string[] {
 	return [...ends, ...holds].filter((c) => c !== wanted).slice(0, NEAR_MAX);
 }
 
-/** Versions and numbers in their order, so that others are measured against the first; else as given. */
+/**
+ * Versions and numbers in ascending order, so that others are compared with the first; else as
+ * given.
+ */
 function inOrder(column: string, values: Cell[]): Cell[] {
 	const known = values.filter((v) => v !== null), rest = values.filter((v) => v === null);
 	if (!/(^|\.)version$/.test(column) && !known.every((v) => typeof v === 'number'))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// compare: what differs between groups of runs, and whether the figures do, over the configurations
-// that both have.
+// compare: how groups of runs differ in parameters and metrics, over the configurations that both
+// have.
 import { useMemo, type ReactNode } from 'react';
 import type { Compare as Answer, CompareGroup } from '../../../lib/api';
 import { ApiError } from '../../api';
@@ -42,7 +42,7 @@ interface Groups {
 	groups: CompareGroup[]; splits: string[]; isWaiting: boolean; note: string | null; error: unknown;
 }
 
-/** How the runs fall into groups, by what the address says. */
+/** Groups the runs as the address says. */
 function useGroups(columns: Columns): Groups {
 	const [filter] = useFilter();
 	const [shown] = useShown();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// metrics.tsx: the one number that matters, large; the metrics of a group against the baseline as a
-// forest plot; and what the verdicts rest on.
+// metrics.tsx: the primary metric, large; the metrics of a group against the baseline as a forest
+// plot; and the basis of the verdicts.
 import { useMemo, type ReactNode } from 'react';
 import type { Compare, Comparison, CompareMetric } from '../../../lib/api';
 import { useIsBlock } from '../../common/block';
@@ -17,7 +17,7 @@ import { answerOf, commonReason, headlineOf, sidesOf, toneOf, type Tone } from '
 
 const text = textCodec(''), onlyEqual = flagCodec();
 export const TONE_CLASS: Record<Tone, string> = { good: 'good-text', bad: 'bad-text', plain: '' };
-/** Metrics that people ask for first; the others are one click away. */
+/** Metrics that are shown first; the others are one click away. */
 const FIRST = /^(request_throughput|output_throughput|total_token_throughput|request_goodput|(median|p95|p99)_(ttft|tpot|itl|e2el)_ms|failed_requests|j_per_token|system\.(j_per_token|peak_gpu_memory_gb))$/;
 
 export const isMain = (column: string): boolean => FIRST.test(column);
@@ -106,11 +106,11 @@ interface RowProps {
 	m: CompareMetric; columns: Columns; range: ReturnType<typeof rangeOf>; isChosen: boolean; onChoose: () => void;
 	/** Several configurations: how many got better and worse. */
 	isCounted: boolean;
-	/** What the row need not say, because the line below says it of all. */
+	/** A text that all rows share, shown once below. */
 	common: string | null;
 }
 
-/** The sentence spells out what the cells say. */
+/** The sentence repeats the cells. */
 function Row({ m, columns, range, isChosen, onChoose, isCounted, common }: RowProps): ReactNode {
 	const tone = toneOf(m.verdict), isShown = m.verdict !== 'not_comparable';
 	return (
@@ -165,7 +165,7 @@ export function Figures({ c, shown, columns, chosen, onChoose }: FiguresProps): 
 
 const RULES: Record<string, string> = { sessions: 'server sessions', configurations: 'configurations' };
 
-/** What each verdict rests on, for those who check it. */
+/** The statistics of each verdict. */
 export function Statistics({ shown, columns }: Pick<FiguresProps, 'shown' | 'columns'>): ReactNode {
 	return (
 		<Twin title="Statistics" heads={[{ text: 'Metric' }, { text: 'Interval' }, { text: 'p' },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// over-time.tsx: one run of each side over time, one over the other: a strip for each quantity that both
-// have, on one time axis.
+// over-time.tsx: one run of each side over time: a strip for each quantity that both have, on one
+// time axis.
 import type { ReactNode } from 'react';
 import { useGet } from '../../common/routes';
 import { pathOf, spreadOf, ticksOf, topOf, xOf, type Strip, type View } from '../../common/series';

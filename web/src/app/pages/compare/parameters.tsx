@@ -7,11 +7,11 @@ import { Link } from '../../parts/link';
 import { count, exactCell, showValue } from '../../show';
 import { usePageTarget } from '../../state';
 
-/** The API gives at most so many of a group. */
+/** The API gives at most this many of a group. */
 const VALUES_KNOWN_MAX = 20;
 const VALUES_SHOWN = 4;
 
-/** Of a commit, as many digits as tell it apart. */
+/** The first digits of a commit. */
 const shortText = (text: string): string => (/^[0-9a-f]{16,}$/i.test(text) ? text.slice(0, 10) : text);
 
 function Values({ column, values }: { column: string; values: CompareValue[] }): ReactNode {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// plan.tsx: what a configuration would do, before it does it.
+// plan.tsx: what a configuration would do when run.
 import type { ReactNode } from 'react';
 import { count } from '../../show';
 import { secondsText, type Plan } from './types';

@@ -58,7 +58,7 @@ const isDefault = (v: unknown, key: Help): boolean => v === null || v === undefi
 		=== (key.default ?? '').replace(/\s/g, '')
 	|| (typeof v === 'number' && key.default !== null && Number(key.default) === v);
 
-/** Of values with this prefix. */
+/** The values with this prefix. */
 function cellsOf(values: Values, prefix: string): Tree {
 	return Object.fromEntries(Object.entries(values).filter(([c]) => c.startsWith(prefix))
 		.map(([c, v]) => [c.slice(prefix.length), v]));
@@ -83,7 +83,7 @@ function addressOf(options: Tree): string {
 
 export interface Repeat {
 	config: Tree;
-	/** What to look at before it is run. */
+	/** What to check before it is run. */
 	notes: string[];
 }
 
@@ -92,7 +92,7 @@ const HIDDEN = 'A secret was hidden as "***" when this run was recorded: write i
 
 const secretsOf = (v: unknown): string[] => (JSON.stringify(v).includes('***') ? [HIDDEN] : []);
 
-/** A name of a suite's member says the values that may now be changed: "gpu=h100,max_concurrency=8". */
+/** A suite member's name contains values that may now be changed: "gpu=h100,max_concurrency=8". */
 function withoutChanged(config: Tree): Tree {
 	const { name, ...rest } = config;
 	if (typeof name !== 'string')
@@ -139,10 +139,10 @@ export const textOf = (r: Repeat): string => r.notes.map((n) => `# ${n}\n`).join
 
 /* ---- the line to change ---- */
 
-/** What people vary most, in this order. */
+/** The parameters varied most often, in this order. */
 const CHANGED = ['batch_size', 'max_concurrency', 'request_rate', 'max_num_seqs', 'num_prompts'];
 
-/** Begin and end of the value that a user most likely changes; null: none of them is there. */
+/** Begin and end of the value that a user most likely changes; null: there is none. */
 export function valueToChange(text: string): [number, number] | null {
 	for (const key of CHANGED) {
 		const found = new RegExp(`^(\\s*(?:- )?${key}: )(.+)$`, 'm').exec(text);

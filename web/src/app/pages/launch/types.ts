@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// types.ts: what the routes of /api/launch and a run's events say.
+// types.ts: answers of the routes of /api/launch and a run's events.
 import type { Values } from '../../api';
 
 export interface Help {
@@ -53,7 +53,7 @@ export interface Plan {
 	experiments: Planned[];
 	total_s: number | null;
 	n_run?: number;
-	/** Experiments of which nothing says how long they take. */
+	/** Number of experiments whose duration is unknown. */
 	n_unknown?: number;
 }
 export interface Check {
@@ -62,7 +62,7 @@ export interface Check {
 	plan: Plan | null;
 }
 
-/** Numbers of one moment, by their name. */
+/** Values at one time, by their name. */
 export interface Sample {
 	at: number;
 	values: Record<string, number>;
@@ -71,8 +71,8 @@ export interface Sample {
 const TIME_KEYS = ['t_s', 'time_s', 'at_s', 'at', 'elapsed_s', 't'];
 
 /**
- * The numbers of a telemetry event, whatever it holds: members of members are joined by spaces.
- * Its time is the first member that is one, else what the caller counts.
+ * The numbers of a telemetry event, whatever it holds: names of nested members are joined by
+ * spaces. Its time is the first member that is a time, else `otherwise`.
  */
 export function sampleOf(data: unknown, otherwise: number): Sample {
 	const values: Record<string, number> = {};

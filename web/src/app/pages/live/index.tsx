@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// live: one run while it is measured (`--dashboard URL`): its progress and its curves as they grow, and
-// at the end the way to its result.
+// live: one run while it is measured (`--dashboard URL`): its progress and its growing curves, and
+// at the end a link to its result.
 import { useState, type ReactNode } from 'react';
 import type { LiveRun } from '../../../lib/api';
 import { LOST, useLiveRun } from '../../common/running';

@@ -7,7 +7,7 @@ import { Link } from '../../parts/link';
 import { useHealth } from '../../query';
 import { TrySample } from './sample';
 
-/** A dashboard that is read-only or that launches nothing offers no first experiment. */
+/** A dashboard that is read-only or cannot launch offers no first experiment. */
 export function FirstSteps(): ReactNode {
 	const health = useHealth().data, canLaunch = health?.can_launch && !health.is_read_only;
 	return (

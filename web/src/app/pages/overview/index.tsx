@@ -54,7 +54,7 @@ function ChangeLine({ c, columns }: { c: OverviewChange; columns: Columns }): Re
 	);
 }
 
-/** The newest version of a suite against the one before it; opens what Compare says of both. */
+/** A suite's newest version against the previous one; opens Compare for both. */
 function VersionLine({ v }: { v: OverviewVersion }): ReactNode {
 	const target = usePageTarget();
 	const tone = v.verdict === null ? 'plain' : toneOf(v.verdict);

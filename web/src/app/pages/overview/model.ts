@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// model.ts: what the overview asks for, its texts, and the links to the runs that it counts.
+// model.ts: the overview's question, its texts, and links to the runs that it counts.
 import type { Filter } from '../../filter';
 import type { Codec } from '../../url';
 import { shortCommit } from '../trends/model';
@@ -29,7 +29,7 @@ export const needCodec: Codec<Need> = {
 		.filter(Boolean).join(',') || null,
 };
 
-/** Only what was chosen: the server's defaults are for the rest. */
+/** Only chosen values; the server has defaults for the rest. */
 export function questionOf(workload: string, rank: Rank | 'auto', need: Need): OverviewRequest {
 	const { user, ttft } = need;
 	return {
@@ -51,7 +51,7 @@ export function rankText(rank: Rank | 'auto', load: OverviewLoad, isOnly: boolea
 		usd: 'cheapest' }[by];
 }
 
-/** A text of the answer as the column's value: those of numbers and of yes and no are texts there. */
+/** A text of the answer as the column's value: numbers and booleans are texts there. */
 function valuesOf(name: string): (string | number | boolean)[] {
 	const v = Number(name);
 	return name === 'true' || name === 'false' ? [name, name === 'true']

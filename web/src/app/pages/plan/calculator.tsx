@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// calculator: at so many tokens/s for each user: what a GPU gives and what a million tokens cost, of
-// each color of the performance chart, read off its frontier.
+// calculator: at a given speed in tokens/s per user: the throughput of a GPU and the cost of a
+// million tokens, for each color of the performance chart, read from its frontier.
 import type { ReactNode } from 'react';
 import type { Curves } from '../../../lib/api';
 import { Amount } from '../../common/amount';
@@ -33,8 +33,8 @@ export function readOff(output: Curves, cost: Curves | undefined): Off[] {
 }
 
 /**
- * A speed at which as many colors as possible were measured: the middle of where they overlap, in as
- * few digits as lie there; null: no color has a frontier.
+ * A speed at which as many colors as possible were measured: the middle of their overlap, with as
+ * few digits as possible; null: no color has a frontier.
  */
 export function usualSpeed(reach: readonly Pick<Off, 'low' | 'high'>[]): number | null {
 	const known = reach.flatMap((r) => (r.low !== null && r.high !== null ? [{ low: r.low, high: r.high }] : []));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// capacity: so many requests a second within these limits: which configuration needs fewest GPUs?
+// capacity: at a given number of requests per second within these limits: which configuration needs
+// the fewest GPUs?
 import { useCallback, useMemo, type ReactNode } from 'react';
 import type { Capacity as Answer, CapacityConfiguration, CapacitySearch, Estimate } from '../../../lib/api';
 import { keyId, type Size } from '../../charts/axis';
@@ -36,7 +37,7 @@ type Named = CapacityConfiguration & { full: string };
 const configurationCodec = listCodec(['auto']);
 const HEIGHT = 380, SHOWN_AT_FIRST = 6;
 
-/** Limits that runs of `search: {find: rate}` had: of these the rate was measured. */
+/** Limits of runs with `search: {find: rate}`: for these the rate was measured. */
 function Searched({ list, columns, onPick }: {
 	list: CapacitySearch[]; columns: Columns; onPick: (limits: Limit[]) => void;
 }): ReactNode {
@@ -156,7 +157,7 @@ function Drawing({ answer, list, columns }: {
 	);
 }
 
-/** A value and what it may be instead, on one scale for all. */
+/** An estimate and its range, on one scale for all. */
 function Range({ e, most }: { e: Estimate; most: number }): ReactNode {
 	const scale = scaleOf([0, most]), x = (v: number): number => 4 + at(scale, v) * 172;
 	if (e.value === null)
@@ -202,7 +203,7 @@ const STATES: Record<CapacityConfiguration['state'], string> = {
 	never: 'Never within the limits', one_load: 'One load only',
 };
 
-/** What the question does not settle, and which measurement would. */
+/** Configurations that the data do not settle, and the measurement that would. */
 function Others({ list }: { list: Named[] }): ReactNode {
 	return list.length > 0 && (
 		<section className="card" aria-label="Not ranked">

@@ -84,7 +84,7 @@ function Row({ p, columns, unit }: { p: ImpactParameter; columns: Columns; unit:
 	);
 }
 
-/** Columns that split the runs as an earlier one does are left out: they are named there. */
+/** Columns that split the runs in the same way as an earlier one are left out and named there. */
 export function merged(list: ImpactParameter[]): ImpactParameter[] {
 	return list.filter((p, i) => !p.confounded_with.some((c) => (c.strength ?? 0) > SAME
 		&& list.slice(0, i).some((q) => q.column === c.column && q.levels.length === p.levels.length)));
@@ -92,7 +92,7 @@ export function merged(list: ImpactParameter[]): ImpactParameter[] {
 
 const valueText = (s: ImpactStep, v: ImpactStep['from']): string => showValue(s.column, v);
 
-/** Configurations that differ in nothing but one parameter: what a step of it changed. */
+/** Configurations that differ in one parameter only: the change per step of it. */
 function Matched({ list, columns, better }: {
 	list: ImpactStep[]; columns: Columns; better: 'higher' | 'lower' | null;
 }): ReactNode {

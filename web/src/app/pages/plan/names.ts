@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// names.ts: configurations by what tells them apart, in short: "b200-192gb TP2".
+// names.ts: short names of configurations, from what distinguishes them: "b200-192gb TP2".
 import type { Cell } from '../../api';
 import { columnsOf, tellingOf } from '../../common/columns';
 import { shortValue } from '../runs/names';

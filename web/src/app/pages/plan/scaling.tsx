@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// scaling: what more of something brings at one load: medians, speedup and efficiency.
+// scaling: the benefit of more of something at one load: medians, speedup and efficiency.
 import { useCallback, useMemo, type ReactNode } from 'react';
 import type { Curves, Scaling as Answer } from '../../../lib/api';
 import { Chart } from '../../charts/chart';
@@ -76,7 +76,7 @@ function Table({ answer, columns }: { answer: Answer; columns: Columns }): React
 	);
 }
 
-/** From the least of each series on: as much more as there is more of it. */
+/** Ideal lines from the smallest value of each series on: proportional. */
 const idealOf = (answer: Answer, lines: LineSeries[]): LineSeries[] => lines.map((line, i) => {
 	const [first] = answer.series[i].points, { better } = answer;
 	const at = (x: number): number => first.median * (better === 'lower' ? first.x / x : x / first.x);

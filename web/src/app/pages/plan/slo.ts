@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// slo.ts: limits that a service must hold, in the address.
+// slo.ts: limits that a service must keep, in the address.
 import type { CapacityConfiguration, Slo } from '../../../lib/api';
 import { jsonCodec } from '../../url';
 
@@ -27,7 +27,7 @@ export const limitsCodec = jsonCodec<Limit[]>((v) => {
 	});
 }, USUAL);
 
-/** Rows without a number ask for nothing. */
+/** Rows without a number are ignored. */
 export function asked(limits: Limit[]): Slo[] {
 	return limits.flatMap((l) =>
 		l.value === null
@@ -45,8 +45,9 @@ export const limitsOf = (slo: Slo[]): Limit[] => slo.map(({ column, min, max }):
 	column, side: min === undefined ? 'max' : 'min', value: min ?? max ?? null }));
 
 /**
- * Those that the question settles, best first, and those of which more loads would say more. One that
- * kept the limits at a load as high as the rate is settled: one server of it is enough.
+ * Configurations that the question settles, best first, and those that need more measured loads.
+ * One that kept the limits at a load at least as high as the rate is settled: one server of it is
+ * enough.
  */
 export function rankedOf<T extends CapacityConfiguration>(list: T[]): [T[], T[]] {
 	const isSettled = (c: CapacityConfiguration): boolean => c.gpus.value !== null

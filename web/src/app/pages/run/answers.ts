@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// answers.ts: what a run's document says of conversations, constrained answers and priorities. A
-// result file has these members itself, the document of an experiment below "results".
+// answers.ts: conversations, constrained answers and priorities in a run's document. A result file
+// has these members itself, the document of an experiment below "results".
 import { measured } from '../../show';
 import type { Sessions, Turn } from '../../../lib/turns';
 
@@ -66,7 +66,7 @@ export const WRONG: Record<string, string> = {
 
 const share = (v: number): string => `${Number(v.toFixed(1))} %`;
 
-/** "196 of 200 constrained answers are correct (98 %)." and what else there is to say. */
+/** "196 of 200 constrained answers are correct (98 %)." and further sentences. */
 export function correctnessSentence(c: Correctness): string {
 	if (c.constrained_correct_rate === null)
 		return `None of ${c.constrained} constrained answers was scored.`;
@@ -82,7 +82,7 @@ export function spreadOf(c: PriorityClass, key: string): Spread | null {
 	return isTree(v) ? v as unknown as Spread : null;
 }
 
-/** What the class that is served last waits longer for than the one that is served first. */
+/** How much longer the class that is served last waits than the one that is served first. */
 export function classSentence(classes: PriorityClass[]): string {
 	const first = classes[0], last = classes[classes.length - 1];
 	if (!first || first === last)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// arrays.ts: per-request arrays, as a result file has them, as the rows that timeline/ draws.
+// arrays.ts: per-request arrays of a result file as the rows that timeline/ draws.
 import type { Requests } from '../../../timeline/data';
 import { DONE, FAILED } from '../../../timeline/data';
 
@@ -64,7 +64,7 @@ export function requestsOf(a: Arrays): Requests | null {
 	return r;
 }
 
-/** Of all requests, in the unit of r: the last end. */
+/** The latest end of all requests, in the unit of r. */
 export function spanOf(r: Requests): number {
 	let last = 1;
 	for (let i = 0; i < r.n; i++)

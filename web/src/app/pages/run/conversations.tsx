@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// conversations.tsx: the run by turn, how many answers kept to their constraint, and how each
-// priority fared; each part only where the run has it.
+// conversations.tsx: the run by turn, how many answers satisfied their constraint, and each
+// priority's latencies; each part only if the run has it.
 import { useEffect, useMemo, useRef, type ReactNode } from 'react';
 import type { Run } from '../../../lib/api';
 import { turnsView } from '../../../lib/turns';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// distributions.tsx: how the latencies of a run are distributed. A metric that the verdict spoils is
-// grey and says why.
+// distributions.tsx: the distributions of a run's latencies. A metric that the verdict declares
+// INVALID is grey, with the reason.
 import { useCallback, type ReactNode } from 'react';
 import type { EChartsCoreOption } from 'echarts/core';
 import type { RunSketches, Sketch } from '../../../lib/api';

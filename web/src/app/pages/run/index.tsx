@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// run: one run, whole.
+// run: the page of one run.
 import type { ReactNode } from 'react';
 import type { Run as Answer } from '../../../lib/api';
 import { useColumns } from '../../common/columns';

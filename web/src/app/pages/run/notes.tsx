@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// notes.tsx: people's notes on a run, its exclusion from analyses, other versions of it, its traces.
+// notes.tsx: users' notes on a run, its exclusion from analyses, other versions of it, its traces.
 import { useState, type FormEvent, type ReactNode } from 'react';
 import type { Run } from '../../../lib/api';
 import { change, send } from '../../api';
@@ -114,7 +114,7 @@ function Versions({ r }: { r: Run }): ReactNode {
 	);
 }
 
-/** What the document says was recorded, where none of it came along. */
+/** Traces that the document names, if none was uploaded. */
 function NoTraces({ r }: { r: Run }): ReactNode {
 	const named = namedTraces(r.document, '').map((t) => t.base);
 	if (!named.length)

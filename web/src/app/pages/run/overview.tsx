@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// overview.tsx: the run in a glance: its verdict, its main metrics, and how to reproduce it.
+// overview.tsx: a run at a glance: its verdict, its main metrics, and how to reproduce it.
 import type { ReactNode } from 'react';
 import type { Run } from '../../../lib/api';
 import type { Columns } from '../../common/columns';
@@ -39,7 +39,10 @@ function invalidOf(run: Run): Invalid {
 const spoiled = (run: Run, column: string): object => (isInvalid(invalidOf(run), run.id, column)
 	? { 'data-spoiled': true, title: 'INVALID in this run: do not use' } : {});
 
-/** Against the median of other runs; a color and an arrow only where it is outside of all of them. */
+/**
+ * Difference from the median of other runs; a color and an arrow only if it is outside of all of
+ * them.
+ */
 function Against({ column, difference, better }: {
 	column: string; difference: Difference; better: ColumnOption['better'] | undefined;
 }): ReactNode {
@@ -114,7 +117,7 @@ function Badges({ run }: { run: Run }): ReactNode {
 	);
 }
 
-/** Why the run has its verdict, in its own sentences: what not to use, and what helps. */
+/** The reasons of the run's verdict: what not to use, and what helps. */
 function Reasons({ run }: { run: Run }): ReactNode {
 	if (!hasReasons(run))
 		return null;
@@ -189,7 +192,7 @@ function Times({ run, columns }: { run: Run; columns: Columns }): ReactNode {
 	);
 }
 
-/** Shown above, or of use to the program alone. The document has them. */
+/** Shown above, or only useful to the program. The document has them. */
 const NOT_LISTED = ['configuration', 'name', 'status', 'verdict', 'run_id', 'error_stage', 'error_category',
 	'error_reason'];
 
@@ -242,7 +245,7 @@ function Machine({ run }: { run: Run }): ReactNode {
 }
 
 export function Overview({ run, columns }: { run: Run; columns: Columns }): ReactNode {
-	/* A search has those of its levels; a run that failed before its load has none. */
+	/* A search has the curves of its levels; a run that failed before its load has none. */
 	const hasCurves = foundOf(run.document) === null
 		&& !(run.values.status === 'failed' && typeof run.values.completed !== 'number');
 	return (

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// repeats.ts: how a run compares with other runs of its configuration. Pure.
+// repeats.ts: compares a run with other runs of its configuration. Pure.
 import type { Row, Run } from '../../../lib/api';
 import type { ColumnOption } from '../../query';
 import type { And, Filter } from '../../filter';
 import { count } from '../../show';
 import { isInvalid } from '../runs/view';
 
-/** So many runs of a configuration are compared with, besides repeats of one suite. */
+/** Number of runs of a configuration to compare with, besides repeats of one suite. */
 const LAST = 10;
 export const ROWS_READ = 100;
 
 const WORK = ['workload', 'load', 'load_kind', 'mode', 'gpu_model', 'gpus_used', 'server.model'];
-/** Where a server ran says nothing about what it was. */
+/** The address of a server does not characterize it. */
 const PLACES = new Set(['server.host', 'server.port', 'server.url', 'server.uds', 'server.api_key']);
 
 /**
@@ -53,13 +53,13 @@ export interface Difference {
 	effect: number;
 	median: number;
 	n: number;
-	/** Outside of all others, of which there are at least three. */
+	/** Outside the range of all others, if there are at least three. */
 	isOutside: boolean;
 }
 
 const OUTSIDE_RUNS_MIN = 3;
 
-/** Of others only those count in which the metric is not INVALID. */
+/** Only other runs in which the metric is not INVALID count. */
 export function differenceOf(run: Pick<Run, 'values'>, others: Others, column: string): Difference | null {
 	const v = run.values[column];
 	const list = others.rows.flatMap((r) => {

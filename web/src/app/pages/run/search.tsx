@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// search.tsx: what a search for the largest load within limits found: the answer in a sentence, and the
-// levels that were measured for it.
+// search.tsx: the result of a search for the largest load within limits: the answer in a sentence,
+// and the measured levels.
 import type { ReactNode } from 'react';
 import { Num, Twin } from '../../common/twin';
 import { Link } from '../../parts/link';
@@ -18,7 +18,7 @@ const object = (v: unknown): Record<string, unknown> =>
 const list = (v: unknown): unknown[] => (Array.isArray(v) ? v : []);
 const number = (v: unknown): number | null => (typeof v === 'number' && Number.isFinite(v) ? v : null);
 
-/** results.capacity of a document; null: the run was no search. */
+/** results.capacity of a document; null: the run was not a search. */
 export function foundOf(document: unknown): Found | null {
 	const given = object(object(object(document).results).capacity);
 	if (!list(given.limits).length)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// sketches.ts: distributions of a run's latencies, as drawings: cumulative or as a histogram, with
-// marks at P50, P95 and P99; TTFT over prompt tokens and over turns. Pure.
+// sketches.ts: charts of a run's latency distributions: cumulative or as a histogram, with marks at
+// P50, P95 and P99; TTFT over prompt tokens and over turns. Pure.
 import type { EChartsCoreOption } from 'echarts/core';
 import type { RunSketches, Sketch } from '../../../lib/api';
 import {
@@ -74,7 +74,7 @@ const shareText = (p: number): string => `${Number((p * 100).toPrecision(4))} %`
 
 const NAME_PX = 30;
 
-/** Lines at the marks; a name that would lie on another one is left out, P95 first. */
+/** Lines at the marks; overlapping names are left out, P95 first. */
 interface Named { value: number; name: string; isNamed: boolean }
 
 export function marksOf(points: Points, x: Plan, px: number): Named[] {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// verdict.ts: what a run's verdict means for its numbers, what helps, and why a run failed. Pure.
+// verdict.ts: what a run's verdict means for its numbers, remedies, and why a run failed. Pure.
 import type { Reason } from '../../../lib/api';
 
-/** Metrics that are judged by themselves, and what people call them. */
+/** Metrics that are judged separately, with their usual names. */
 const NAMES: [string, string][] = [['ttft', 'TTFT'], ['tpot', 'TPOT'], ['itl', 'ITL'], ['e2el', 'E2EL'],
 	['request_throughput', 'request throughput'], ['input_throughput', 'input throughput'],
 	['output_throughput', 'output throughput'], ['total_token_throughput', 'total token throughput'],
@@ -19,14 +19,14 @@ export function spoilsText(spoils: string[]): string {
 		: `Do not use: ${named(spoils)}.`;
 }
 
-/** "Not affected: TTFT, TPOT." over all reasons; nothing where all or none are. */
+/** "Not affected: TTFT, TPOT." over all reasons; nothing if all or none are. */
 export function fineText(reasons: Reason[]): string {
 	const spoiled = new Set(reasons.flatMap((r) => r.spoils));
 	const fine = NAMES.map(([key]) => key).filter((key) => !spoiled.has(key));
 	return spoiled.size && fine.length ? `Not affected: ${named(fine)}.` : '';
 }
 
-/** How wrong the client itself can be (profllm.error_budget); nothing when it is not known. */
+/** The client's own error (profllm.error_budget); nothing when it is unknown. */
 export function errorText(values: Record<string, unknown>): string {
 	const of = (name: string): number => Number(values[`error_budget.${name}`] ?? NaN);
 	const ms = (name: string): string => of(name).toFixed(3);
@@ -45,7 +45,7 @@ export function errorText(values: Record<string, unknown>): string {
 		+ `${of('events_per_s').toPrecision(4)} events/s.`;
 }
 
-/** As docs/guide/troubleshooting.md has it, which app-run.test.ts compares. */
+/** The same as docs/guide/troubleshooting.md, which app-run.test.ts compares. */
 export const REMEDIES: Record<string, string> = {
 	shared_reads: 'sudo setcap cap_net_raw+ep "$(command -v profllm)": then every TCP segment has its '
 		+ 'own stamp; a core of its own; --threads 2 or more; profllm doctor',
@@ -83,7 +83,7 @@ export const LOG_LINES_MAX = 50;
 
 export interface Failed { stage: string; category: string; reason: string; log: string[]; left: number }
 
-/** What the document says of a failure; null: nothing. */
+/** A failure in the document; null: none. */
 export function failureOf(document: unknown): Failed | null {
 	const error = typeof document === 'object' && document !== null
 		? (document as Record<string, unknown>)['error'] : null;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// bulk.tsx: what can be done with the selected runs: compare, export, save as a view, exclude with a
-// reason, include again, delete.
+// bulk.tsx: actions for the selected runs: compare, export, save as a view, exclude with a reason,
+// include again, delete.
 import { useState, type FormEvent, type ReactNode } from 'react';
 import type { BulkRequest, Routes } from '../../../lib/api';
 import { get, post, type Cell } from '../../api';

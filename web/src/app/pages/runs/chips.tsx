@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// chips.tsx: the filter in words, each part with its way out.
+// chips.tsx: the filter in words, each part with a button that removes it.
 import type { ReactNode } from 'react';
 import { EVERYTHING, isCondition, withoutPart, type And } from '../../filter';
 import { Icon } from '../../parts/icon';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// columns.tsx: which columns, in which order.
+// columns.tsx: choosing columns and their order.
 import { useMemo, useState, type ReactNode } from 'react';
 import { FormulaChoice, isFormula } from '../../common/formula';
 import { Dialog } from '../../parts/dialog';

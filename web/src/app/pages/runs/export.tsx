@@ -10,7 +10,7 @@ import { exportTarget, type ExportBody } from './view';
 
 const KINDS: [ExportBody['format'], string][] = [['csv', 'CSV'], ['jsonl', 'JSON lines']];
 
-/** A filter that is too long for a link goes as a body, and the answer becomes a file here. */
+/** A filter that is too long for a link is sent as a body, and the answer saved as a file here. */
 async function fetched(body: ExportBody): Promise<void> {
 	const answer = await send('/api/export/csv', { method: 'POST', body: JSON.stringify(body),
 		headers: { 'Content-Type': 'application/json' } });

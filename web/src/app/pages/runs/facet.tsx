@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// facet.tsx: one parameter of the panel: its values with their rows, or its spread.
+// facet.tsx: one parameter of the panel: its values with their numbers of rows, or its histogram.
 import { useState, type ReactNode } from 'react';
 import { whole } from '../../../lib/format';
 import type { Cell } from '../../api';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Runs page: which runs, and what they say.
+// The Runs page.
 import './runs.css';
 import type { ReactNode } from 'react';
 import { RunsPage } from './page';

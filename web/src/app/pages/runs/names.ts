@@ -30,12 +30,12 @@ const LETTERS: Record<string, string> = {
 const lastWord = (column: string): string => column.slice(column.lastIndexOf('.') + 1);
 const isNumber = (text: string): boolean => text !== '' && Number.isFinite(Number(text));
 
-/** "meta-llama/Llama-3.1-8B" as "Llama-3.1-8B": what is before the last slash says where it lies. */
+/** "meta-llama/Llama-3.1-8B" as "Llama-3.1-8B": without the path. */
 function withoutPath(value: string): string {
 	return value.slice(value.replace(/\/+$/, '').lastIndexOf('/') + 1) || value;
 }
 
-/** A parameter's value in as few letters as people use for it. */
+/** A parameter's value in its usual short form. */
 export function shortValue(column: string, value: Cell): string {
 	const key = lastWord(column);
 	if (typeof value === 'boolean' || value === 'true' || value === 'false') {
@@ -72,7 +72,7 @@ function split(name: string): Part[] {
 	return out;
 }
 
-/** "b200-192gb" as "b200", where no two values become one by that. */
+/** "b200-192gb" as "b200", unless two values would become equal. */
 function withoutMemory(values: Set<string>): Map<string, string> {
 	const short = new Map([...values].map((v) => [v, v.replace(/[-_ ]?\d+ ?gi?b$/i, '')]));
 	const isSafe = new Set(short.values()).size === short.size && ![...short.values()].includes('');
@@ -81,7 +81,7 @@ function withoutMemory(values: Set<string>): Map<string, string> {
 
 const PARTS_LONG = 3;
 
-/** "Llama-3.1-8B-Instruct" as "8B" where all others are "Llama-3.1-...-Instruct", too. */
+/** "Llama-3.1-8B-Instruct" as "8B" if all others are "Llama-3.1-...-Instruct", too. */
 function withoutCommon(values: Set<string>): Map<string, string> {
 	const all = [...values].map((v) => v.split('-')), [first] = all;
 	const alike = (at: (parts: string[]) => string | undefined): boolean =>
@@ -94,7 +94,7 @@ function withoutCommon(values: Set<string>): Map<string, string> {
 			tail++;
 	}
 	const short = all.map((parts) => parts.slice(head, parts.length - tail).join('-'));
-	/* What has no letter, as "8", says nothing by itself. */
+	/* A text without letters, such as "8", means nothing by itself. */
 	const isSafe = short.every((text) => /[a-z]/i.test(text));
 	return new Map([...values].map((v, i) => [v, isSafe ? short[i] : v]));
 }

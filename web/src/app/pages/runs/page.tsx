@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// page.tsx: filter panel, summary, table, and what can be done with the runs that are left.
+// page.tsx: filter panel, summary, table, and actions for the matching runs.
 import { useCallback, useMemo, useRef, useState, type ReactNode } from 'react';
 import { useQueries } from '@tanstack/react-query';
 import type { Constant } from '../../../lib/api';
@@ -72,7 +72,7 @@ function Nothing({ all, onClear }: { all: number; onClear: () => void }): ReactN
 	);
 }
 
-/** The server's sentence, and a way on where a column of the link has gone. */
+/** The server's message, and a remedy if a column of the link no longer exists. */
 function Refused({ error, onLeaveOut, onRetry }: {
 	error: unknown; onLeaveOut: (gone: Gone) => void; onRetry: () => void;
 }): ReactNode {
@@ -125,7 +125,7 @@ function useCounts(filter: And, shown: ReturnType<typeof useShown>[0],
 		options.size > 0).data?.facets;
 }
 
-/** Which metrics of the INVALID runs are. */
+/** The INVALID metrics of INVALID runs. */
 function useInvalid(filter: And, shown: ReturnType<typeof useShown>[0]): Invalid {
 	const answer = useApply({ filter: { and: [...(filter.and.length ? [{ and: filter.and }] : []),
 		{ column: 'verdict', in: ['INVALID'] }] }, shown, limit: INVALID_MAX, columns: ['trust.invalid'] });

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// panel.tsx: every parameter as a filter, with the rows that each value would leave.
+// panel.tsx: every parameter as a filter, with the number of rows for each value.
 //
 // The server orders parameters by how much they split the runs; the first of them are open at the
-// beginning. Their order stays while the panel is there: nothing moves under the pointer. What is
-// open is asked for in one query.
+// beginning. Their order stays while the panel is shown, so that nothing moves under the pointer.
+// Open ones are requested in one query.
 import { useMemo, useState, type ReactNode, type RefObject } from 'react';
 import { whole } from '../../../lib/format';
 import { asked, isCondition, withCondition, type And } from '../../filter';
@@ -30,7 +30,7 @@ const FOUND_MAX = 40;
 const SHOWN: [Shown, string][] = [['usual', 'Active runs'], ['excluded', 'Excluded runs'],
 	['archived', 'Archived runs'], ['all', 'All runs']];
 
-/** What people filter by; the rest is found by its group or by search. */
+/** Usual parameters for filters; the rest is found by its group or by search. */
 const SUGGESTED: ColumnOption['role'][] = ['hardware', 'engine', 'version', 'precision', 'parallel',
 	'load', 'workload', 'argument'];
 const NOISE_VALUES = 20;
@@ -44,7 +44,7 @@ export function suggestions(items: ColumnOption[], filter: And): string[] {
 		.concat(filter.and.filter(isCondition).map((c) => c.column)))];
 }
 
-/** Found by search only: how the client works, and numbers that are different in nearly every run. */
+/** Only found by search: internals of the client, and numbers that differ in nearly every run. */
 export function isListed(o: ColumnOption): boolean {
 	return o.role !== 'harness' && !(o.role === 'provenance' && o.kind === 'number'
 		&& o.distinct > NOISE_VALUES);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// quick.tsx: the filters that people reach for most, one click each.
+// quick.tsx: the most used filters, one click each.
 import { useEffect, useState, type ReactNode } from 'react';
 import { useGet } from '../../common/routes';
 import { useTags } from '../../common/tags';
@@ -12,7 +12,10 @@ const HOUR_S = 3600, DAY_S = 24 * HOUR_S;
 const TAGS_SHOWN = 8; /* those on most runs */
 const TRACES_MAX = 500; /* of GET /api/traces, the newest */
 
-/** Since so many seconds ago, to the hour before, so that the address stays the same for a while. */
+/**
+ * Begins this many seconds ago, rounded down to the hour so that the address stays the same for a
+ * while.
+ */
 export function since(now_s: number, seconds: number): Condition {
 	return { column: 'timestamp', range: { min: Math.floor((now_s - seconds) / HOUR_S) * HOUR_S } };
 }
@@ -20,7 +23,7 @@ export function since(now_s: number, seconds: number): Condition {
 const isSame = (a: Condition | undefined, b: Condition): boolean =>
 	JSON.stringify(a) === JSON.stringify(b);
 
-/** With the condition on its column, or without it where it is there already. */
+/** Adds the condition on its column, or removes it if it is there already. */
 export function toggled(filter: And, next: Condition): And {
 	return withCondition(filter, next.column,
 		isSame(conditionOn(filter, next.column), next) ? null : next);

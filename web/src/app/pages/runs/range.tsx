@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// range.tsx: how a number is spread, and two handles on it that are also two fields.
+// range.tsx: the histogram of a number, with two handles that are also two fields.
 import { useEffect, useRef, useState, type ReactNode } from 'react';
 import type { Bound, RangeCondition } from '../../filter';
 import type { Bin } from '../../query';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// table.tsx: runs by columns. Only what is seen is drawn, in both directions; rows are fetched page
-// after page as one scrolls. The head and the first column stay.
+// table.tsx: runs by columns. Only the visible part is drawn, in both directions; rows are fetched
+// page after page while scrolling. The head and the first column stay.
 //
 // The grid is one stop for the tab key; j, k and the arrows move inside it.
 import {
@@ -83,7 +83,7 @@ function widthOf(column: string, options: Map<string, ColumnOption>, longest: nu
 	return Math.round(Math.max(body, Math.min(head, 250)));
 }
 
-/** Widths of the columns; where there is room, those with texts take it. */
+/** Widths of the columns; extra room goes to those with texts. */
 function widthsOf(columns: string[], options: Map<string, ColumnOption>, room: number,
 	longest: number[], spread: boolean[]): number[] {
 	const least = columns.map((c, i) => widthOf(c, options, longest[i], spread[i]));
@@ -133,7 +133,7 @@ interface RowProps {
 	item: Line;
 	name: string;
 	isOpen: boolean;
-	/** One a line: a text stays the same while they do. */
+	/** One text per line, so that it stays the same while they do. */
 	tags: string;
 	/** Some row has an arrow: the names of the others begin below those with one. */
 	hasFolds: boolean;
@@ -262,7 +262,7 @@ function useWidth(element: HTMLElement | null): number {
 const keyOf = (item: Line | undefined, at: number): string | number =>
 	(item ? (item.isMember ? `m${item.id}` : item.id) : at);
 
-/** On a phone one column is seen next to the names: the first metric, not a parameter. */
+/** On a phone only one column fits next to the names: the first metric, not a parameter. */
 export function metricFirst(columns: string[], options: Map<string, ColumnOption>): string[] {
 	const first = columns.find((c) => options.get(c)?.group === 'metric' && isNumber(options.get(c)));
 	return first === undefined ? columns : [first, ...columns.filter((c) => c !== first)];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// trends: one figure over commits or time, per series of comparable runs, and where it changed.
+// trends: one metric over commits or time, per series of comparable runs, and where it changed.
 import { useCallback, useMemo, useState, type ReactNode } from 'react';
 import type { Trends as Answer } from '../../../lib/api';
 import { Chart, type Click } from '../../charts/chart';
@@ -42,7 +42,9 @@ const seriesCodec = listCodec(['auto']), relativeCodec = flagCodec();
 const AXES: [AxisName, string][] = [['commit', 'Commits'], ['version', 'Versions'], ['day', 'Days'],
 	['time', 'Runs']];
 const HEIGHT = 400, COMMON_SHOWN = 3;
-/** Rules of more changes and versions than this would hide the lines; the list below has them all. */
+/**
+ * More rules of changes and versions than this would hide the lines; the list below has them all.
+ */
 const EVENTS_SHOWN = 24;
 const onlyCodec = choiceCodec(ONLY.map(([name]) => name), 'all');
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// list.tsx: every series as one row: its newest unreviewed change, a line over its own extent with a dot
-// at each change, its points. All lines share one axis, with a tick in each where something happened in
-// any of them. A click draws it in the large chart or takes it out.
+// list.tsx: every series as one row: its newest unreviewed change, a small line with a dot at each
+// change, its points. All lines share one axis, with a tick at each event of any of them. A click
+// draws it in the large chart or removes it.
 import { useState, type ReactNode } from 'react';
 import type { TrendChange, TrendPoint, TrendSeries } from '../../../lib/api';
 import { cssColour, placeOf as formOf } from '../../colour';
@@ -32,7 +32,7 @@ function Sparkline({ s, place, events }: { s: TrendSeries; place: Place; events:
 	);
 }
 
-/** Below this many points no series can have a change: three on each side. */
+/** With fewer points a series cannot have a change: three are needed on each side. */
 const JUDGED_POINTS = 6;
 
 function Badge({ s }: { s: TrendSeries }): ReactNode {

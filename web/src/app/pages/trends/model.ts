@@ -52,7 +52,7 @@ export const sidesOf = (c: TrendChange): string =>
 		{ name: c.commit ? `from ${shortCommit(c.commit)}` : 'after', ids: c.after_ids },
 	]);
 
-/** What a mark is kept under: the change's commit, else its time. */
+/** The key of a mark: the change's commit, else its time. */
 export const markPlace = (c: TrendChange): string => c.commit ?? String(c.at);
 
 const toneOf = (c: TrendChange): 'good' | 'bad' | 'plain' =>
@@ -65,7 +65,7 @@ export const isOf = (s: TrendSeries, only: Only): boolean =>
 	only === 'all' ||
 	s.changes.some((c) => !c.is_marked && (only === 'changed' || c.verdict === 'better'));
 
-/** What a series' row says first: its newest unreviewed change, else its newest change. */
+/** The change shown first in a series' row: its newest unreviewed one, else its newest. */
 export const badgeOf = (s: TrendSeries): TrendChange | undefined =>
 	[...s.changes].reverse().find((c) => !c.is_marked) ?? s.changes.at(-1);
 
@@ -73,13 +73,13 @@ export const badgeOf = (s: TrendSeries): TrendChange | undefined =>
 const openEffect = (s: TrendSeries): number =>
 	Math.max(0, ...s.changes.map((c) => (c.is_marked ? 0 : Math.abs(c.effect ?? 0))));
 
-/** Without those of a single point, which draw nothing, unless there are no others. */
+/** Series with more than one point, which can be drawn, or all if there are none. */
 export function drawable(series: TrendSeries[]): TrendSeries[] {
 	const lines = series.filter((s) => s.points.length > 1);
 	return lines.length ? lines : series;
 }
 
-/** Those that changed first, unreviewed changes before the others; then those of most points. */
+/** Latest changes first, unreviewed ones before the others; then by number of points. */
 export const ordered = (series: TrendSeries[]): TrendSeries[] =>
 	[...series].sort(
 		(a, b) =>
@@ -102,8 +102,8 @@ export interface Names {
 }
 
 /**
- * What all have in common in full, a text without its label; what differs in as few letters as people use
- * for it ("h100-80gb · TP4 · c64"). A column that follows from the others is not named.
+ * The common part in full, texts without labels; the differing part in short form ("h100-80gb · TP4
+ * · c64"). A column that follows from the others is not named.
  */
 export function namesOf(series: TrendSeries[], label: (column: string) => string): Names {
 	const columns = [...new Set(series.flatMap((s) => Object.keys(s.key)))];
@@ -140,7 +140,10 @@ export function namesOf(series: TrendSeries[], label: (column: string) => string
 
 const NOISE = 0.1;
 
-/** A tenth around the median of what is shown: an axis that spans it shows no drama where there is none. */
+/**
+ * A tenth around the median of the shown values: an axis that includes it does not exaggerate small
+ * changes.
+ */
 export function spanOf(series: LineSeries[]): number[] {
 	const values = series
 		.filter((s) => s.isShown)
@@ -214,7 +217,7 @@ export interface Change {
 	change: TrendChange;
 }
 
-/** Not yet looked at first, then the largest. */
+/** Unreviewed ones first, then the largest. */
 export function changesOf(series: TrendSeries[]): Change[] {
 	return series
 		.flatMap((s) => s.changes.map((change) => ({ series: s, change })))
@@ -280,7 +283,10 @@ function versionsAlong(answer: Lines): TrendEvent[] {
 	return [...out.values()].sort((a, b) => a.place - b.place).slice(-VERSIONS_NAMED);
 }
 
-/** What happened along the axis: changes of the series, and new versions where it has no versions. */
+/**
+ * Events along the axis: changes of the series, and new versions if the axis itself is not
+ * versions.
+ */
 export const eventsOf = (answer: Lines, percent: (v: number) => string): TrendEvent[] =>
 	[...changesAlong(answer, percent), ...answer.axis === 'version' ? [] : versionsAlong(answer)]
 		.sort((a, b) => a.place - b.place);

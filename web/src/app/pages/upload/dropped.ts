@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dropped.ts: what was dropped on the page, folders with all that is in them.
+// dropped.ts: files dropped on the page, folders with everything in them.
 
 export interface Named { file: File; name: string }
 
@@ -34,7 +34,7 @@ async function walk(entry: FileSystemEntry, path: string, out: Named[]): Promise
 	}
 }
 
-/** Called in the drop itself: afterwards the browser has forgotten what was dropped. */
+/** Called within the drop: afterwards the browser has released the files. */
 export async function droppedFiles(data: DataTransfer): Promise<Named[]> {
 	const entries = [...data.items].map((item) => item.webkitGetAsEntry?.() ?? null);
 	const plain = [...data.files];

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// traces.ts: which of the files on their way in are profiler traces, and of which run: the documents
-// that come with them say so.
+// traces.ts: which uploaded files are profiler traces, and of which run: the documents uploaded
+// with them name them.
 import { isResult } from './files';
 
 const DOCUMENT_BYTES_MAX = 64 * 2 ** 20;
 const TRACE_BYTES_MAX = 2047 * 2 ** 20;
 
-/** A trace that a document names. places: where it lies, as paths of dropped folders tell it. */
+/** A trace that a document names. places: its possible paths in dropped folders. */
 export interface NamedTrace {
 	runId: string;
 	base: string;
@@ -21,7 +21,7 @@ export const ALONE = 'a profiler’s trace belongs to a run: drop it together wi
 export const TOO_LARGE = 'a trace of at most 2047 MiB is taken here; profllm ingest takes larger ones '
 	+ 'into the store itself';
 
-/** By what profilers call their files. */
+/** Recognized by the usual names of profilers' files. */
 export const isTrace = (name: string): boolean =>
 	/\.trace\.json(\.gz)?$|\.nsys-rep(\.stats\.txt)?$/i.test(name);
 export const isTooLarge = (file: Sized): boolean => file.size > TRACE_BYTES_MAX;
@@ -53,7 +53,7 @@ export function namedTraces(value: unknown, name: string, folders = [folderOf(na
 	});
 }
 
-/** The runs of each file, by its place in the list. Two files that could be meant: neither. */
+/** The runs of each file, by its index in the list. If two files match, neither is used. */
 export function runsOf(named: NamedTrace[], files: Sized[]): Map<number, string[]> {
 	const out = new Map<number, string[]>();
 	for (const t of named) {
