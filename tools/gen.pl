@@ -141,7 +141,7 @@ sub check_argument($schema, $v) {
 	$KIND{ $v->{kind} } or die "$name: kind \"$v->{kind}\" is unknown\n";
 	$FLAG{$_} or die "$name: unknown flag $_\n" for @{ $v->{flags} // [] };
 	/^[^ ]+$/ or die "$name: a choice is empty or has a blank\n" for @{ $v->{choices} // [] };
-	member($v, 'about') =~ /^.{4,}\.$/ or die "$name: about is not a sentence\n";
+	member($v, 'about') =~ /^.{3,}[^.]$/ or die "$name: about ends with a full stop, or is missing\n";
 	check_known($v, $name, @ARGUMENT);
 	for my $end (grep { defined $v->{$_} } qw(since until)) {
 		version($v->{$end}) or die "$name: $end is no version\n";
@@ -251,7 +251,7 @@ END
 		$out .= "\n## $group->{name}\n\n$group->{about}\n\n" .
 			"| Argument | Value | Default | Versions | What it is |\n|---|---|---|---|---|\n";
 		for my $v (grep { $_->{group} eq $group->{name} } @{ $schema->{arguments} }) {
-			my $now = member($v, 'successor') eq '' ? '' : " Now `$v->{successor}`.";
+			my $now = member($v, 'successor') eq '' ? '' : "; now `$v->{successor}`";
 			my $names = join ' ', map { "`$_`" } "--$v->{name}", @{ $v->{also} // [] };
 
 			$out .= '| ' . join(' | ', $names, kind_cell($v), default_cell($v), version_cell($v),

@@ -158,7 +158,7 @@ my @rows = (
 	['serve', 1, 'no tokenizer "no.json": there is no such file or directory, and no.json is not in the '
 		. 'cache *, and the hub may not be used *', qw(--tokenizer no.json)],
 	# chat template
-	['serve', 2, q(--chat-prefix: '\q' is no escape; there are \n, \r, \t, \\\\ and \xHH),
+	['serve', 2, q(--chat-prefix: unknown escape '\q'; expected \n, \r, \t, \\\\ or \xHH),
 		'--chat-prefix', '\q'],
 	['serve', 2, '--chat-suffix: not UTF-8', '--chat-suffix', '\xff'],
 	['serve', 2, '--chat-template-kwargs: expected a JSON object, got 5',

@@ -89,23 +89,23 @@ is(json_of((run(args => [qw(bench serve --model org/m --tokenizer plain --port),
 
 # ---- refused ----
 
-my $help = 'give the text before and after a user message with --chat-prefix and --chat-suffix, or send '
-	. 'prompts as they are with --skip-chat-template';
+my $help = 'give the text before and after a user message with --chat-prefix and --chat-suffix, or use '
+	. '--skip-chat-template';
 my $json = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: application/json\r\n";
 my $no = "HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
 my $bytes = '{"tokens": [1, 2, 3]}';
 my $other = sprintf("%sContent-Length: %d\r\n\r\n%s", $json, length $bytes, $bytes);
 my @refused = (
-	['nothing is asked in a dry run', 'other', undef, "the chat template of other is not a known one, "
-		. "and the server cannot apply it (it is not asked when nothing is sent): $help "
-		. '(they go bare)',
+	['nothing is asked in a dry run', 'other', undef, "the chat template of other is unknown, "
+		. "and the server cannot apply it (a dry run sends nothing to it): $help "
+		. '(prompts are sent unchanged)',
 		'--dry-run'],
-	['no /tokenize', 'other', [$no], "the chat template of other is not a known one, and the server "
-		. "cannot apply it (http://127.0.0.1:*/tokenize: HTTP status 404): $help (they go bare)"],
-	['no /tokenize, chat', 'other', [$no], "*$help (the chat endpoint puts them through it)", @chat],
+	['no /tokenize', 'other', [$no], "the chat template of other is unknown, and the server "
+		. "cannot apply it (http://127.0.0.1:*/tokenize: HTTP status 404): $help (prompts are sent unchanged)"],
+	['no /tokenize, chat', 'other', [$no], "*$help (the chat endpoint applies it)", @chat],
 	['another tokenizer', 'other', [$other], '*the server cannot apply it (the chat template of * does '
-		. 'not show a message once): *'],
-	['variables without a server', 'known', [$no], 'the chat template of known is not known with '
+		. 'not contain the message exactly once): *'],
+	['variables without a server', 'known', [$no], 'the chat template of known is unknown with '
 		. '--chat-template-kwargs, and *', '--chat-template-kwargs.x', '1'],
 	['a broken file', 'broken', undef, 'broken/tokenizer_config.json is not JSON: *', '--dry-run'],
 );

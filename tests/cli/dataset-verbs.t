@@ -87,8 +87,8 @@ is($json->{output_len}{max}, 9, 'with their lengths');
 my @rows = (
 	[2, '*--output is missing: *workload*', qw(dataset compile --tokenizer sim)],
 	[1, '*nowhere/x.bin*', qw(dataset compile --tokenizer sim --output nowhere/x.bin)],
-	[2, '*--tokenizer or --model is needed, to count tokens with*', qw(dataset show)],
-	[2, '*--tokenizer or --model is needed, to count tokens with*', qw(dataset compile --output x)],
+	[2, '*--tokenizer or --model is needed to count tokens*', qw(dataset show)],
+	[2, '*--tokenizer or --model is needed to count tokens*', qw(dataset compile --output x)],
 	[2, '*--dataset-name workload needs --dataset-path*', qw(dataset show --tokenizer sim
 		--dataset-name workload)],
 	[1, '*text.txt: not a workload file of `profllm dataset compile`*', qw(dataset show

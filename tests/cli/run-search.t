@@ -70,7 +70,7 @@ for ([{ profile => JSON::PP::true }, 'profile: expected one of throughput, laten
 	[{ search => { best => 'output_throughput', first => 2000 }, @matrix },
 		'search.first: expected at most benchmark.num_prompts, which is 1000, got 2000'],
 	[{ search => { best => 'output_throughput' }, matrix => { 'benchmark.num_prompts' => [3, 4] } },
-		'*benchmark.num_prompts: search.best needs experiments of one length; *']) {
+		'*benchmark.num_prompts: search.best needs experiments of the same length; *']) {
 	my ($c, $said) = @$_;
 	config('refused', %$c);
 	check_run("refused: $said", run(args => words('refused')),

@@ -183,14 +183,14 @@ is_deeply([map { $_->{prompt} } lines_of('w.jsonl')],
 	'is around the prompts');
 is(json_of(slurp('r.json'))->{profllm}{chat_template}, 'engine', 'and named');
 check_run('nobody to ask', run(args => [@custom, '--dry-run']), { status => 1,
-	err => '*the chat template of * is not a known one, and no engine is asked when nothing is run; '
+	err => '*the chat template of * is unknown, and a dry run starts no engine to apply it; '
 		. 'give --chat-prefix and --chat-suffix' });
 check_run('a template of the user\'s', run(args => [@custom, '--dry-run', '--chat-prefix', 'Q: ',
 	'--chat-suffix', '\nA:']), { status => 0, warn => [] });
 is_deeply([map { $_->{prompt} } lines_of('w.jsonl')], ["Q: one prompt\nA:", "Q: word two\nA:"],
 	'is around the prompts');
 check_run('a template without an escape', run(args => [@custom, '--dry-run', '--chat-prefix', '\q']),
-	{ status => 2, err => '*--chat-prefix: \'\q\' is no escape; *' });
+	{ status => 2, err => '*--chat-prefix: unknown escape \'\q\'; *' });
 check_run('answers are as long as in bench serve', run(args => [@sim, qw(--dataset-name custom
 	--dataset-path p.jsonl --num-prompts 2 --skip-chat-template --dump-workload w.jsonl --dry-run)]),
 	{ status => 0 });

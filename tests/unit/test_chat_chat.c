@@ -119,10 +119,10 @@ static void test_unescapes(void **state)
 		{ NULL, "", NULL },
 		{ "<u>\\n\\t\\r\\\\", "<u>\n\t\r\\", NULL },
 		{ "\\x41\\xc3\\xa9\xc3\xa9", "A\xc3\xa9\xc3\xa9", NULL },
-		{ "a\\", NULL, "--chat-prefix: '\\' is no escape; there are" },
-		{ "\\q1234", NULL, "--chat-prefix: '\\q12' is no escape" },
-		{ "\\x4", NULL, "'\\x4' is no escape" },
-		{ "\\x4g", NULL, "'\\x4g' is no escape" },
+		{ "a\\", NULL, "--chat-prefix: unknown escape '\\'; expected" },
+		{ "\\q1234", NULL, "--chat-prefix: unknown escape '\\q12'" },
+		{ "\\x4", NULL, "unknown escape '\\x4'" },
+		{ "\\x4g", NULL, "unknown escape '\\x4g'" },
 		{ "\\xff", NULL, "--chat-prefix: not UTF-8" },
 	};
 	struct arena a = { 0 };

@@ -405,10 +405,10 @@ static void test_template(void **state)
 		{ FAULT_NONE, false, "{\"x\": \"yes\"}", "[a]yes", NULL },
 		{ FAULT_NO_RENDER, false, "", NULL, "/tokenize: HTTP status 500" },
 		{ FAULT_BAD_IDS, false, "", NULL, "are not token ids" },
-		{ FAULT_NO_DETOKENIZE, false, "", NULL, "does not give these ids again" },
-		{ FAULT_REPEAT, false, "", NULL, "does not show a message once" },
-		{ FAULT_UPPER, false, "", NULL, "does not show a message once" },
-		{ FAULT_TAG, false, "", NULL, "does more than put texts around a message" },
+		{ FAULT_NO_DETOKENIZE, false, "", NULL, "are other ids" },
+		{ FAULT_REPEAT, false, "", NULL, "does not contain the message exactly once" },
+		{ FAULT_UPPER, false, "", NULL, "does not contain the message exactly once" },
+		{ FAULT_TAG, false, "", NULL, "does not only add text before and after a message" },
 	};
 	struct tokenizer *t = load();
 	struct token_server s = client();

@@ -397,7 +397,7 @@ static void test_json(void **state)
 		NOTED("extra_body", "{\"a\": 2}",
 		      "--extra-body.a is given more than once; the last one counts\n",
 		      "--extra-body.a=1", "--extra-body.a=2"),
-		NOTED("extra_body", "{\"y\": 2}", "--extra-body as one JSON text is dropped",
+		NOTED("extra_body", "{\"y\": 2}", "--extra-body as one JSON text is ignored",
 		      "--extra-body", "{\"x\": 1}", "--extra-body.y", "2"),
 		REFUSED(NULL, "--extra-body", "{'a': 1}"),
 		REFUSED("--extra-body.a: expected one argument", "--extra-body.a"),

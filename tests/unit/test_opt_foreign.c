@@ -363,12 +363,12 @@ static void test_help(void **state)
 	assert_has(&out, "--eager, --no-eager");
 	buf_reset(&out);
 	opt_help(&set, "parallel", 80, &out);
-	assert_has(&out, "\nParallel, the engine's:\n");
+	assert_has(&out, "\nParallel, an argument group of the engine:\n");
 	assert_has(&out, "does something (choices: row, column; default: 7)");
 	assert_lacks(&out, "--eager");
 	buf_reset(&out);
 	opt_help(&set, "--tensor_size", 80, &out);
-	assert_has(&out, "Arguments of the engine's matching 'tensor_size'");
+	assert_has(&out, "Arguments of the engine that match 'tensor_size'");
 	assert_lacks(&out, "--tensor-order");
 	buf_reset(&out);
 	opt_help(&set, "json", 80, &out);

@@ -169,9 +169,9 @@ static void test_errors(void **state)
 		  { "--request-timeout", "0" } },
 		{ 2, "--progress: expected one of auto, bar, lines, none, got 'off'",
 		  { "--progress", "off" } },
-		{ 2, "--chat-prefix: '\\q' is no escape; there are \\n, \\r, \\t, \\\\ and \\xHH",
+		{ 2, "--chat-prefix: unknown escape '\\q'; expected \\n, \\r, \\t, \\\\ or \\xHH",
 		  { "--chat-prefix", "\\q" } },
-		{ 2, "--chat-suffix: '\\' is no escape; there are \\n, \\r, \\t, \\\\ and "
+		{ 2, "--chat-suffix: unknown escape '\\'; expected \\n, \\r, \\t, \\\\ or "
 		  "\\xHH", { "--chat-suffix", "\\" } },
 		{ 2, "--chat-template-kwargs: expected a JSON object, got [1]",
 		  { "--chat-template-kwargs", "[1]" } },

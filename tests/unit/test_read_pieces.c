@@ -46,10 +46,10 @@ static void test_pieces(void **state)
 		{ "[{} {}]", 1, "[{}]<after result 1: expected ',' or ']'>" },
 		{ "[{},]", 1, "[{}]<the list of results ends within result 2>" },
 		{ "[{}] x", 9, "<after the list of 1 results something fo>" },
-		{ "{\"a\":\n1}\n", 9, "<the file has 0 MiB and is one result, or>" },
-		{ "{\"a\":1}", 9, "<the file has 0 MiB and is one result, or>" },
-		{ "words\nof text\n", 9, "<the file has 0 MiB and is one result, or>" },
-		{ "", 9, "<the file has 0 MiB and is one result, or>" },
+		{ "{\"a\":\n1}\n", 9, "<the file has 0 MiB and is not a list of >" },
+		{ "{\"a\":1}", 9, "<the file has 0 MiB and is not a list of >" },
+		{ "words\nof text\n", 9, "<the file has 0 MiB and is not a list of >" },
+		{ "", 9, "<the file has 0 MiB and is not a list of >" },
 		{ "\x1f\x8b\x08\x01\x01\x01", 9, "<a packed file may have at most 64 MiB, p>" },
 	};
 	struct buf got = { 0 };

@@ -245,7 +245,7 @@ static void test_limits(void **state)
 	buf_add_text(&decoder, "]}");
 	write_file(path, decoder.data, "null");
 	assert_null(tokenizer_load(path, NULL, &e));
-	assert_non_null(strstr(e.text, "has a decoder that fails on its token 0: the text outgrows"));
+	assert_non_null(strstr(e.text, "has a decoder that fails on token 0: the text exceeds"));
 	buf_reset(&decoder);
 	buf_add_text(&decoder, "{'type':'Sequence','decoders':[");
 	for (int i = 0; i <= TOKEN_STAGES_MAX; i++)

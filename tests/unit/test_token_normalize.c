@@ -150,7 +150,7 @@ static void test_refused(void **state)
 		{ "{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"AAA\"}",
 			"has normalizer \"Precompiled\" whose \"precompiled_charsmap\" is not base64" },
 		{ "{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"\"}",
-			"character map of 0 bytes has no trie of 0 bytes" },
+			"character map of 0 bytes cannot contain a trie of 0 bytes" },
 		{ "{\"type\":\"Sequence\",\"normalizers\":[" BERT "\"handle_chinese_chars\":true,"
 			"\"lowercase\":true}," BERT "\"handle_chinese_chars\":true,\"lowercase\":true},"
 			BERT "\"handle_chinese_chars\":true,\"lowercase\":true}]}",
@@ -294,13 +294,14 @@ static void test_broken_map(void **state)
 		uint32_t unit, value;
 		const char *want;
 	} row[] = {
-		{ 0, 0x500 << 10, "character map: unit 0 of its trie leads to unit 1280; there are 1280" },
+		{ 0, 0x500 << 10,
+			"character map: entry 0 of its trie refers to entry 1280, but there are only 1280" },
 		{ 0, 1u << 31 | 0x500 << 10,
-			"character map: unit 0 of its trie leads to unit 2098432; there are 1280" },
-		{ 512, 1u << 31 | 6, "character map: no replacement begins at byte 6 of 6" },
-		{ 512, UINT32_MAX, "character map: no replacement begins at byte 2147483647 of 6" },
-		{ 600, 0xffffffff >> 1, "character map: unit 600 of its trie leads to unit 536870232; "
-			"there are 1280" },
+			"character map: entry 0 of its trie refers to entry 2098432, but there are only 1280" },
+		{ 512, 1u << 31 | 6, "character map: there is no replacement at byte 6 of 6" },
+		{ 512, UINT32_MAX, "character map: there is no replacement at byte 2147483647 of 6" },
+		{ 600, 0xffffffff >> 1, "character map: entry 600 of its trie refers to entry 536870232, but "
+			"there are only 1280" },
 	};
 	struct err e;
 
@@ -316,7 +317,7 @@ static void test_broken_map(void **state)
 	assert_null(charsmap_new(STR("\x04\0\0\0\0\0\0\0\xff"), &e));
 	assert_string_equal(e.text, "character map's replacements are not valid UTF-8");
 	assert_null(charsmap_new(STR("\x08\0\0\0\0\0\0\0"), &e));
-	assert_string_equal(e.text, "character map of 8 bytes has no trie of 8 bytes");
+	assert_string_equal(e.text, "character map of 8 bytes cannot contain a trie of 8 bytes");
 	assert_null(charsmap_new(STR("\x03\0\0\0\0\0\0\0"), &e));
 	assert_null(charsmap_new(STR("\0\0"), &e));
 }

@@ -33,11 +33,11 @@
 	  .help = "the interpreter that has vLLM; otherwise $PROFLLM_PYTHON, that of "        \
 		  "$VIRTUAL_ENV, that of vllm in PATH, python3"),                             \
 	H(common.worker_cmd, "worker-cmd", .group = OFFLINE_GROUP, .arg = "COMMAND",           \
-	  .flags = OPT_OURS, .help = "a program that times the functions, in place of ours"), \
+	  .flags = OPT_OURS, .help = "a program that times the functions, instead of the built-in one"), \
 	H(common.worker_log, "worker-log", .group = OFFLINE_GROUP, .arg = "FILE",              \
 	  .flags = OPT_OURS, .help = "file to which the program's output is appended"),        \
 	H(common.show_log, "show-log", .group = OFFLINE_GROUP, .flags = OPT_OURS,              \
-	  .help = "show the program's output on stderr as it comes"),                         \
+	  .help = "copy the program's output to stderr as it arrives"), \
 	H(common.load_timeout, "load-timeout", .group = OFFLINE_GROUP, .arg = "SECONDS",       \
 	  .flags = OPT_OURS | OPT_MIN_EXCLUSIVE | OPT_WHOLE, .min = 0, .max = 1e6,             \
 	  .help = "time limit for importing vLLM"),                                     \

@@ -655,7 +655,7 @@ static const char *const groups[] = { BATCH, RUN, OFFLINE_GROUP, OFFLINE_GROUP_O
 static const struct opt rows[] = {
 	L(input_len, "input-len", .arg = "TOKENS", .group = BATCH, .help = "length of each prompt"),
 	L(output_len, "output-len", .arg = "TOKENS", .group = BATCH,
-	  .help = "length of each answer; the end of a text is ignored"),
+	  .help = "output tokens of each answer; end-of-text tokens do not end it"),
 	L(batch_size, "batch-size", .arg = "N", .group = BATCH,
 	  .help = "number of prompts; split into several batches if the engine takes fewer"),
 	L(n, "n", .arg = "N", .group = BATCH, .help = "answers to each prompt, or width of the beam"),

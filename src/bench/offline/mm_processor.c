@@ -736,25 +736,25 @@ static const struct opt rows[] = {
 	M(data.num_prompts, "num-prompts", .arg = "N", .group = REQUESTS,
 	  .help = "requests that are measured"),
 	M(data.num_warmups, "num-warmups", .arg = "N", .group = REQUESTS,
-	  .help = "requests before them, drawn with the next seed"),
+	  .help = "warm-up requests before them, drawn with the next seed"),
 	OFFLINE_RANDOM_ROWS(struct mm_processor_opts, data.set),
 	M(data.set.path, "dataset-path", .arg = "PATH", .group = OFFLINE_HUB,
-	  .help = "with --dataset-name hf: a multimodal set of the hub, such as "
+	  .help = "with --dataset-name hf: a multimodal dataset of the hub, such as "
 		  "lmarena-ai/VisionArena-Chat"),
 	M(data.set.hf_subset, "hf-subset", .arg = "NAME", .group = OFFLINE_HUB,
-	  .help = "the set's subset"),
+	  .help = "subset of the dataset"),
 	M(data.set.hf_split, "hf-split", .arg = "NAME", .group = OFFLINE_HUB,
-	  .help = "its split, such as train"),
+	  .help = "split of the dataset, such as train"),
 	M(data.set.hf_name, "hf-name", .arg = "ID", .flags = OPT_OURS, .group = OFFLINE_HUB,
-	  .help = "the set's name on the hub when --dataset-path is a folder"),
+	  .help = "name of the dataset on the hub when --dataset-path is a folder"),
 	M(output_len, "output-len", .arg = "TOKENS", .group = REQUESTS,
-	  .help = "most tokens of an answer, in place of the dataset's; of random-mm "
-		  "--random-output-len counts"),
+	  .help = "maximum output tokens, instead of the dataset's; random-mm uses "
+		  "--random-output-len"),
 	M(common.output_json, "output-json", .arg = "FILE", .group = RESULTS,
 	  .help = "write the result as JSON"),
 	M(metric_percentiles, "metric-percentiles", .arg = "LIST", .group = RESULTS,
 	  .help = "comma list of percentiles, such as 50,90,99"),
-	M(disable_tqdm, "disable-tqdm", .group = RESULTS, .help = "no progress bar"),
+	M(disable_tqdm, "disable-tqdm", .group = RESULTS, .help = "show no progress bar"),
 	OFFLINE_ROWS(offline_backends, OPT_OURS),
 };
 

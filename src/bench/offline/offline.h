@@ -226,7 +226,7 @@ extern const char *const offline_progress_forms[];
 		    "$PROFLLM_PYTHON, that of $VIRTUAL_ENV, that of vllm in PATH, python3"),   \
 	OPT(struct offline_opts, worker_cmd, "worker-cmd", .group = OFFLINE_GROUP,             \
 	    .arg = "COMMAND", .flags = OPT_OURS,                                              \
-	    .help = "a program that drives the engine, in place of the backend's own"),       \
+	    .help = "a program that drives the engine, instead of the built-in one"),       \
 	OPT(struct offline_opts, server_cmd, "server-cmd", .group = OFFLINE_GROUP,             \
 	    .arg = "COMMAND", .flags = OPT_OURS,                                              \
 	    .help = "--backend http: how the server is started; otherwise vllm serve"),       \
@@ -245,10 +245,10 @@ extern const char *const offline_progress_forms[];
 	    .help = "time limit to exit when asked to, before it is killed"),           \
 	OPT(struct offline_opts, worker_log, "worker-log", .group = OFFLINE_GROUP,             \
 	    .arg = "FILE", .flags = OPT_OURS,                                                 \
-	    .help = "what the engine's program prints is added to it; otherwise its end is "  \
-		    "shown when it fails"),                                                   \
+	    .help = "append the output of the engine's program to FILE; without it, its last " \
+		    "lines are shown when it fails"),                                       \
 	OPT(struct offline_opts, show_log, "show-log", .group = OFFLINE_GROUP,                 \
-	    .flags = OPT_OURS, .help = "show what it prints on stderr as it comes"),          \
+	    .flags = OPT_OURS, .help = "copy the program's output to stderr as it arrives"), \
 	OPT(struct offline_opts, nsight, "nsight", .group = OFFLINE_GROUP, .arg = "FILE",      \
 	    .flags = OPT_OURS,                                                                \
 	    .help = "run the engine's program under Nsight Systems; FILE is its report"),     \

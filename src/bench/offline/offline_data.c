@@ -104,8 +104,8 @@ static int render_messages(void *self, struct str messages, struct str tools, st
 	if (s->ask)
 		engine = s->ask(s->ask_self, e);
 	else
-		err_set(e, ERR_RUN, "the chat template of %s is not a known one, and no engine is "
-			"asked when nothing is run; give --chat-prefix and --chat-suffix",
+		err_set(e, ERR_RUN, "the chat template of %s is unknown, and a dry run starts no "
+			"engine to apply it; give --chat-prefix and --chat-suffix",
 			tokenizer_name(s->tokenizer));
 	return engine ? offline_render(engine, messages, tools, text, e) : -1;
 }

@@ -77,10 +77,10 @@ int offline_check_buckets(const struct opt *o, const void *field, struct err *e)
 	    .help = "images and videos per request of random-mm"),                            \
 	OPT(type, set.random_mm_num_mm_items_range_ratio,                                     \
 	    "random-mm-num-mm-items-range-ratio", .group = OFFLINE_RANDOM, .arg = "RATIO",    \
-	    .help = "how far the number of items may be off the base"),                       \
+	    .help = "relative deviation of the number of items from the base"),             \
 	OPT(type, set.random_mm_limit_mm_per_prompt, "random-mm-limit-mm-per-prompt",         \
 	    .group = OFFLINE_RANDOM, .arg = "JSON",                                           \
-	    .help = "most items of each kind in one request"),                                \
+	    .help = "maximum number of items of each kind in one request"),                 \
 	OPT(type, set.random_mm_bucket_config, "random-mm-bucket-config",                     \
 	    .group = OFFLINE_RANDOM, .flags = OPT_LITERAL, .arg = "DICT",                     \
 	    .check = offline_check_buckets,                                                   \

@@ -423,8 +423,8 @@ static const struct opt caching_rows[] = {
 	P(dataset_path, "dataset-path", .arg = "FILE", .group = DATASET,
 	  .help = "ShareGPT conversations whose first turns are the prompts; random tokens without it"),
 	P(output_len, "output-len", .arg = "TOKENS", .group = DATASET, .min = 1,
-	  .max = LENGTH_TOKENS_MAX, .help = "output tokens to request; the end of a text is "
-					    "honoured"),
+	  .max = LENGTH_TOKENS_MAX, .help = "output tokens to request; an end-of-text token ends "
+					    "an answer earlier"),
 	P(num_prompts, "num-prompts", .arg = "N", .group = DATASET, .min = 1, .max = REQUESTS_MAX,
 	  .words = "requests num-requests -n", .help = "number of different prompts; must be given"),
 	P(repeat_count, "repeat-count", .arg = "N", .group = DATASET, .min = 1, .max = REQUESTS_MAX,
@@ -436,7 +436,7 @@ static const struct opt caching_rows[] = {
 	P(prefix_len, "prefix-len", .arg = "TOKENS", .group = DATASET, .max = LENGTH_TOKENS_MAX,
 	  .help = "tokens that all random prompts begin with, within their length"),
 	P(disable_detokenize, "disable-detokenize", .group = RUN,
-	  .help = "answers stay token ids: turning them into text is not in the time"),
+	  .help = "leave answers as token IDs, so that converting them to text is not timed"),
 	P(exact_tokens, "exact-tokens", .group = DATASET, .flags = OPT_OURS,
 	  .help = "hand the engine token ids of random prompts; their text may have other tokens"),
 	SHARED_ROWS,
@@ -449,8 +449,8 @@ static const struct opt document_rows[] = {
 	P(num_documents, "num-documents", .arg = "N", .group = DATASET, .min = 1,
 	  .max = REQUESTS_MAX, .help = "number of different documents"),
 	P(output_len, "output-len", .arg = "TOKENS", .group = DATASET, .min = 1,
-	  .max = LENGTH_TOKENS_MAX, .help = "output tokens to request; the end of a text is "
-					    "honoured"),
+	  .max = LENGTH_TOKENS_MAX, .help = "output tokens to request; an end-of-text token ends "
+					    "an answer earlier"),
 	P(repeat_count, "repeat-count", .arg = "N", .group = DATASET, .min = 1, .max = REQUESTS_MAX,
 	  .help = "how often each document is sent"),
 	P(repeat_mode, "repeat-mode", .arg = "ORDER", .group = DATASET, .choices = repeat_orders,
@@ -490,8 +490,9 @@ const struct opt_set prefix_caching_opt_set = {
 };
 const struct opt_set long_document_opt_set = {
 	.command = "bench long-document-qa",
-	.summary = "Measures how long an engine takes for long documents that are asked about several "
-		   "times. Options and lines are those of vLLM's benchmark_long_document_qa_throughput.py.",
+	.summary = "Measures how long an engine takes for repeated questions about long documents. "
+		   "Options and lines are those of vLLM's "
+		   "benchmark_long_document_qa_throughput.py.",
 	.usage = "[options] [arguments of the engine]",
 	.epilog = "Examples:\n"
 		  "  profllm bench long-document-qa --model MODEL --document-length 8000 \\\n"

@@ -24,7 +24,7 @@ static const struct opt rows[] = {
 	P(dataset, "dataset", .arg = "FILE", .group = REQUESTS, .words = "dataset-path",
 	  .help = "ShareGPT conversations; otherwise every prompt is one text of --input-len"),
 	P(input_len, "input-len", .arg = "TOKENS", .group = REQUESTS, .min = 2, .max = 1 << 26,
-	  .help = "length of the prompt without --dataset: \"hi\" repeated, once less than that"),
+	  .help = "length of the prompt without --dataset: \"hi\", repeated one time less"),
 	P(output_len, "output-len", .arg = "TOKENS", .group = REQUESTS, .min = 1, .max = 1 << 26,
 	  .help = "length of each answer; with --dataset that of the recorded ones unless given"),
 	P(n, "n", .arg = "N", .group = RUN, .min = 1, .max = 10000, .help = "answers to each prompt"),
@@ -33,7 +33,7 @@ static const struct opt rows[] = {
 	P(output_json, "output-json", .arg = "FILE", .group = RUN, .words = "json output out -o",
 	  .help = "write the result as JSON"),
 	P(disable_detokenize, "disable-detokenize", .group = RUN,
-	  .help = "answers stay token ids: turning them into text is not in the time"),
+	  .help = "leave answers as token IDs, so that converting them to text is not timed"),
 	P(baseline, "baseline", .group = RUN, .flags = OPT_OURS,
 	  .help = "run the same requests once more without priorities, and report what priorities cost "
 		  "each class"),

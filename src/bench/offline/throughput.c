@@ -82,7 +82,7 @@ static const struct opt rows[] = {
 	T(prequeue_requests, "prequeue-requests", .group = RUN,
 	  .help = "queue all requests before the scheduler may begin"),
 	T(disable_detokenize, "disable-detokenize", .group = RUN,
-	  .help = "answers stay token ids: turning them into text is not in the time"),
+	  .help = "leave answers as token IDs, so that converting them to text is not timed"),
 	T(lora_path, "lora-path", .arg = "PATH", .group = LORA,
 	  .help = "adapters: a folder, or a name on the hub"),
 	T(lora_assignment, "lora-assignment", .arg = "HOW", .group = LORA, .choices = assignments,
@@ -117,10 +117,10 @@ static const struct opt rows[] = {
 	  .help = "prompts as they are, where the dataset would put them through the model's chat "
 		  "template"),
 	T(chat_prefix, "chat-prefix", .group = DATASET, .flags = OPT_OURS, .arg = "TEXT",
-	  .help = "what the chat template puts before a user message, in place of the model's "
-		  "template; \\n and \\xHH are understood"),
+	  .help = "text before each user message, instead of the model's chat template; \\n and "
+		  "\\xHH are escapes"),
 	T(chat_suffix, "chat-suffix", .group = DATASET, .flags = OPT_OURS, .arg = "TEXT",
-	  .help = "what it puts after the message"),
+	  .help = "text after each user message"),
 	T(data.set.prompt_token_ids, "prompt-token-ids", .group = OFFLINE_RANDOM, .flags = OPT_OURS,
 	  .help = "random: hand the engine token ids instead of text"),
 	T(data.set.random_input_len_dist, "random-input-len-dist", .group = OFFLINE_RANDOM,

@@ -157,8 +157,9 @@ static void explain(const void *self, unsigned doubt, struct buf *out)
 			   "and answer, outside the engine's own clock", f->outside_share * 100);
 		break;
 	case THROUGHPUT_APART:
-		buf_printf(out, "the median of %zu runs took %+.1f %% of the first one's time: prompts "
-			   "in a prefix cache, or no warm-up (--num-warmups)", r->n_runs,
+		buf_printf(out, "the median time of %zu runs differs from the first one by %+.1f "
+			   "%%: prompts in a prefix cache, or no warm-up "
+			   "(--num-warmups)", r->n_runs,
 			   (f->median_s / f->elapsed_s - 1) * 100);
 		break;
 	case THROUGHPUT_PROFILED:

@@ -168,12 +168,12 @@ static const struct opt rows[] = {
 	S(HUB, data.no_stream, "no-stream",
 	  .help = "load a whole hub split instead of streaming it"),
 	S(DATASET, data.path, "dataset-path", .arg = "FILE",
-	  .help = "the dataset's file, folder or name on the hub; not for synthetic datasets"),
+	  .help = "file, folder or hub name of the dataset; not for synthetic datasets"),
 	S(DATASET, data.no_oversample, "no-oversample",
 	  .help = "send fewer requests when the dataset has fewer rows, instead of repeating some"),
 	S(DATASET, data.skip_chat_template, "skip-chat-template",
-	  .help = "send prompts as they are, where the dataset would put them through the model's "
-		  "chat template"),
+	  .help = "send prompts without the model's chat template, where the dataset would apply "
+		  "it"),
 	S(DATASET, data.enable_multimodal_chat, "enable-multimodal-chat",
 	  .help = "build whole chat messages with media in the dataset"),
 	S(DATASET, data.disable_shuffle, "disable-shuffle", .help = "keep the order of the file"),
@@ -181,7 +181,7 @@ static const struct opt rows[] = {
 	  .help = "output tokens to request per request of the custom dataset; -1 takes each row's "
 		  "output_tokens"),
 	S(FILES, data.custom_ensure_client_side_data, "custom-ensure-client-side-data",
-	  .help = "load what custom_image (and MMVU's videos) name on the client, send it inline"),
+	  .help = "load the images (and MMVU's videos) on the client and send them inline"),
 	S(FILES, data.spec_bench_output_len, "spec-bench-output-len", .arg = "TOKENS",
 	  .help = "output tokens to request per request of spec_bench"),
 	S(FILES, data.spec_bench_category, "spec-bench-category", .arg = "NAME",
@@ -191,7 +191,7 @@ static const struct opt rows[] = {
 	S(FILES, data.sonnet_output_len, "sonnet-output-len", .arg = "TOKENS",
 	  .help = "output tokens to request per request of sonnet"),
 	S(FILES, data.sonnet_prefix_len, "sonnet-prefix-len", .arg = "TOKENS",
-	  .help = "tokens of the lines all prompts of sonnet share"),
+	  .help = "sonnet: tokens of the lines that all prompts share"),
 	S(FILES, data.sharegpt_output_len, "sharegpt-output-len", .arg = "TOKENS",
 	  .help = "output tokens to request per request of sharegpt; otherwise as many as the "
 		  "recorded reply has"),
@@ -223,7 +223,7 @@ static const struct opt rows[] = {
 	  .help = "lengths are drawn from length*(1-r) to length*(1+r); one number in [0, 1), or "
 		  "JSON with both: {\"input\": 0.3, \"output\": 0.5}"),
 	S(RANDOM, data.random_prefix_len, "random-prefix-len", .arg = "TOKENS",
-	  .help = "tokens that all prompts begin with, on top of the input length"),
+	  .help = "tokens that all prompts begin with, in addition to the input length"),
 	S(SYNTHETIC, data.random_batch_size, "random-batch-size", .arg = "N",
 	  .help = "inputs per request for embeddings, documents for rerank"),
 	S(SYNTHETIC, data.no_reranker, "no-reranker",
@@ -231,9 +231,9 @@ static const struct opt rows[] = {
 	S(SYNTHETIC, data.random_mm_base_items_per_request, "random-mm-base-items-per-request",
 	  .arg = "N", .help = "images and videos per request of random-mm"),
 	S(SYNTHETIC, data.random_mm_num_mm_items_range_ratio, "random-mm-num-mm-items-range-ratio",
-	  .arg = "RATIO", .help = "how far the number of items may be off the base"),
+	  .arg = "RATIO", .help = "relative deviation of the number of items from the base"),
 	S(SYNTHETIC, data.random_mm_limit_mm_per_prompt, "random-mm-limit-mm-per-prompt",
-	  .arg = "JSON", .help = "most items of each kind in one request"),
+	  .arg = "JSON", .help = "maximum number of items of each kind in one request"),
 	S(SYNTHETIC, data.random_mm_bucket_config, "random-mm-bucket-config", .flags = OPT_LITERAL,
 	  .arg = "DICT", .help = "probability of each (height, width, frames)"),
 	S(HUB, data.hf_subset, "hf-subset", .arg = "NAME",
@@ -266,12 +266,12 @@ static const struct opt rows[] = {
 	  .help = "the API to speak"),
 	S(SERVER, base_url, "base-url", .arg = "URL",
 	  .words = "url server server-url target api-base -u",
-	  .help = "server, with scheme; replaces --host and --port; the request URL is this and "
-		  "--endpoint, joined as they are"),
+	  .help = "URL of the server with its scheme, instead of --host and --port; --endpoint is "
+		  "appended to it"),
 	S(SERVER, host, "host", .help = "name or address of the server, for http"),
 	S(SERVER, port, "port", .min = 1, .max = 65535, .help = "TCP port of the server"),
 	S(SERVER, endpoint, "endpoint", .arg = "PATH",
-	  .help = "path of the API; without it the path that --backend has"),
+	  .help = "path of the API; default: that of --backend"),
 	S(SERVER, header, "header", .flags = OPT_SECRET, .arg = "KEY=VALUE",
 	  .words = "api-key key token auth bearer -H",
 	  .help = "headers of every request, 'Authorization=Bearer KEY' for example; they override "
@@ -348,7 +348,7 @@ static const struct opt rows[] = {
 	S(SAMPLING, top_k, "top-k", .arg = "K", .help = "body field top_k"),
 	S(SAMPLING, min_p, "min-p", .arg = "P", .help = "body field min_p"),
 	S(SAMPLING, temperature, "temperature", .arg = "T",
-	  .help = "body field temperature; without it the server decides, 0 is greedy"),
+	  .help = "body field temperature; without it the server decides; 0 is greedy decoding"),
 	S(SAMPLING, frequency_penalty, "frequency-penalty", .arg = "X",
 	  .help = "body field frequency_penalty"),
 	S(SAMPLING, presence_penalty, "presence-penalty", .arg = "X",
@@ -389,8 +389,8 @@ static const struct opt rows[] = {
 		  "gnuplot"),
 
 	O(OURS, chat_prefix, "chat-prefix", .arg = "TEXT",
-	  .help = "what the chat template puts in front of a user message, where the template is "
-		  "not known; \\n \\r \\t \\\\ and \\xHH are read as bytes"),
+	  .help = "text that the chat template puts before a user message, where the template is "
+		  "unknown; \\n \\r \\t \\\\ and \\xHH are escapes"),
 	O(OURS, chat_suffix, "chat-suffix", .arg = "TEXT",
 	  .help = "text that it puts after a user message, including the beginning of the answer"),
 	O(OURS, threads, "threads", .arg = "N", .min = 1, .max = THREADS_MAX,
@@ -405,7 +405,7 @@ static const struct opt rows[] = {
 		  "segment did, which needs CAP_NET_RAW; auto: tap where it is allowed, else kernel; "
 		  "user: when the program saw them, counted from before connecting, as vLLM does"),
 	O(OURS, calibrate, "calibrate",
-	  .help = "after the run, measure for a few seconds how wrong the client itself is at this "
+	  .help = "after the run, measure for a few seconds the error of the client itself at this "
 		  "load, against the simulator on this machine, and report it"),
 	S(OURS, calibrate_itl, "calibrate-itl", .flags = OPT_OURS | OPT_MIN_EXCLUSIVE, .arg = "MS",
 	  .max = 60000,
@@ -426,7 +426,7 @@ static const struct opt rows[] = {
 	O(OURS, dry_run, "dry-run",
 	  .help = "build the workload, print its statistics, send nothing"),
 	O(RANDOM, data.prompt_token_ids, "prompt-token-ids",
-	  .help = "send token ids in place of text: lengths are exact, nothing is decoded"),
+	  .help = "send token IDs instead of text: lengths are exact, nothing is decoded"),
 	O(RANDOM, data.random_input_len_dist, "random-input-len-dist", .arg = "LAW",
 	  .help = "distribution of prompt lengths: lognormal:MEAN,SIGMA, normal:MEAN,SD, "
 		  "exponential:MEAN (each also with ,MIN,MAX), zipf:EXPONENT,MAX, uniform:LO,HI, "
@@ -462,7 +462,7 @@ static const struct opt rows[] = {
 	  .help = "share of requests that begin with the tokens all of them share; with "
 		  "--prompt-token-ids"),
 	O(RANDOM, data.random_cache_ratio, "random-cache-ratio", .arg = "RATIO", .min = 0, .max = 1,
-	  .help = "how much of such a prompt is shared, of its whole length"),
+	  .help = "shared part of such a prompt, as a share of its length"),
 	O(FILES, data.speed_bench_max_input_len, "speed-bench-max-input-len", .arg = "TOKENS",
 	  .min = 1, .max = INFINITY,
 	  .help = "leave rows of speed_bench out whose prompt has more tokens"),
@@ -476,7 +476,7 @@ static const struct opt rows[] = {
 	  .help = "unit of the trace's times; auto: the unit of the trace's format"),
 	O(TRACES, data.trace_output_len, "trace-output-len", .arg = "TOKENS", .min = 1,
 	  .max = LENGTH_TOKENS_MAX,
-	  .help = "output tokens to request where a row of the trace does not say"),
+	  .help = "output tokens to request for rows of the trace that do not give them"),
 	O(TRACES, data.trace_origin, "trace-origin", .arg = "WHICH", .choices = trace_origins,
 	  .help = "start of the run: first (the first row that is sent) or file (the zero of the "
 		  "trace's clock)"),
@@ -486,7 +486,7 @@ static const struct opt rows[] = {
 	O(TRACES, data.trace_end, "trace-end", .arg = "SECONDS", .min = -INFINITY, .max = INFINITY,
 	  .help = "send the rows up to this time of the trace's clock; of a session, all turns"),
 	O(TRACES, data.sort_trace, "sort-trace",
-	  .help = "put the rows in the order of their times instead of refusing others"),
+	  .help = "sort the rows by time instead of refusing unsorted ones"),
 	S(TRACES, data.speedup, "speedup", .flags = OPT_OURS | OPT_MIN_EXCLUSIVE, .arg = "FACTOR",
 	  .max = 1e9,
 	  .help = "factor by which to replay faster than recorded, for trace, timed_trace and "
@@ -494,14 +494,15 @@ static const struct opt rows[] = {
 	O(TRACES, data.speedup_gaps, "speedup-gaps",
 	  .help = "divide the gaps between turns of a session, too"),
 	O(TRACES, data.trace_salt, "trace-salt", .arg = "WHAT", .choices = trace_salts,
-	  .help = "what is added to a block's id to draw its text: fixed, the same in every run, or "
-		  "seed, different with each --seed, so that no cache knows the blocks"),
+	  .help = "how the text of a block is drawn from its id: fixed, the same in every run; "
+		  "seed, different with each --seed, so that no cache has the blocks"),
 	O(TRACES, data.sessions, "sessions",
 	  .help = "the turns of a session also wait for the end of the one that they follow"),
 	O(TRACES, data.trace_message_mode, "trace-message-mode", .arg = "MODE",
 	  .choices = trace_modes,
-	  .help = "what messages of a turn are: history, the whole conversation, or delta, what "
-		  "comes after the server's answer to the turn before; with --sessions"),
+	  .help = "with --sessions, what the messages of a turn are: history, the whole "
+		  "conversation; delta, only what follows the server's answer to the previous "
+		  "turn"),
 	O(SESSIONS, data.conversations_output_len, "conversations-output-len", .arg = "TOKENS",
 	  .min = 1, .max = INFINITY,
 	  .help = "conversations, sessions: tokens of every answer; otherwise as many as the "
@@ -556,8 +557,8 @@ static const struct opt rows[] = {
 	S(SERVER, base_urls, "base-urls", .flags = OPT_OURS | OPT_MANY, .arg = "URL",
 	  .help = "several servers that share the load, in place of --base-url"),
 	S(SERVER, source_addresses, "source-addresses", .flags = OPT_OURS | OPT_MANY, .arg = "ADDRESS",
-	  .help = "addresses of this machine that connections come from in turn; each has some 28,000 "
-		  "local ports for every server"),
+	  .help = "local addresses to connect from, in turn; each has about 28,000 ports for every "
+		  "server"),
 	O(SERVER, balance, "balance", .arg = "HOW", .choices = balances,
 	  .help = "which of several servers gets the next request"),
 	S(TRAFFIC, duration, "duration", .flags = OPT_OURS | OPT_MIN_EXCLUSIVE, .arg = "SECONDS",
@@ -704,7 +705,7 @@ static const struct opt rows[] = {
 	O(SESSIONS, think_time, "think-time", .arg = "SECONDS|LAW", .check = serve_check_time,
 	  .words = "turn-delay delay-between-turns",
 	  .help = "pause between an answer and the next turn, in place of what the dataset has: "
-		  "seconds, or a law that each pause is drawn by: uniform:LO,HI, "
+		  "seconds, or a distribution from which each pause is drawn:  uniform:LO,HI, "
 		  "normal:MEAN,SD[,MIN,MAX], lognormal:MEAN,SIGMA[,MIN,MAX], "
 		  "exponential:MEAN[,MIN,MAX], histogram:FILE"),
 	O(SESSIONS, tool_time, "tool-time", .arg = "SECONDS|LAW", .check = serve_check_time,
@@ -721,8 +722,8 @@ static const struct opt rows[] = {
 	  .help = "header of an answer that the next requests of its conversation repeat, for "
 		  "routers that return a token"),
 	O(SESSIONS, bad_tool_calls, "bad-tool-calls", .arg = "WHAT", .choices = bad_calls,
-	  .help = "a tool call whose arguments are no JSON object: replace them by {}, or fail the "
-		  "request"),
+	  .help = "what to do with a tool call whose arguments are not a JSON object: replace them "
+		  "by {}, or fail the request"),
 	O(SESSIONS, tool_result_words, "tool-result-words", .arg = "N", .min = 1, .max = 1e6,
 	  .help = "length of the made-up result that answers a tool call, in words"),
 
@@ -791,7 +792,7 @@ static const char *const common[] = {
 const struct opt_set serve_opt_set = {
 	.command = "bench serve",
 	.summary = "Sends a workload to a running server and reports latency and throughput. "
-		   "Options, report and result file are those of vLLM's benchmark of that name.",
+		   "Options, report and result file are those of vllm bench serve.",
 	.usage = "[options]",
 	.epilog = "Examples:\n"
 		  "  profllm bench serve --model NAME --num-prompts 200 --request-rate 10\n"

@@ -40,13 +40,12 @@ static int ask_server(const struct remote *server, const char *model,
 static int unknown(const struct tokenizer *tokenizer, bool has_kwargs, bool is_chat,
 		   const struct err *why, struct err *e)
 {
-	const char *bare = is_chat ? "the chat endpoint puts them through it" : "they go bare";
+	const char *bare = is_chat ? "the chat endpoint applies it" : "prompts are sent unchanged";
 
-	return err_set(e, ERR_RUN, "the chat template of %s is not %s, and the server cannot apply it "
+	return err_set(e, ERR_RUN, "the chat template of %s is %s, and the server cannot apply it "
 		       "(%s): give the text before and after a user message with --chat-prefix and "
-		       "--chat-suffix, or send prompts as they are with --skip-chat-template (%s)",
-		       tokenizer_name(tokenizer), has_kwargs ? "known with --chat-template-kwargs"
-							    : "a known one", why->text, bare);
+		       "--chat-suffix, or use --skip-chat-template (%s)", tokenizer_name(tokenizer),
+		       has_kwargs ? "unknown with --chat-template-kwargs" : "unknown", why->text, bare);
 }
 
 int run_chat_find(const struct serve_opts *o, const struct serve_derived *d,
@@ -66,7 +65,7 @@ int run_chat_find(const struct serve_opts *o, const struct serve_derived *d,
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
 	if (!server)
-		err_set(&why, ERR_RUN, "it is not asked when nothing is sent");
+		err_set(&why, ERR_RUN, "a dry run sends nothing to it");
 	else if (ask_server(server, model, tokenizer, kwargs, a, out, &why) == 0)
 		return 0;
 	if (why.code == ERR_CANCELLED)
@@ -155,8 +154,8 @@ int run_render(void *self, struct str messages, struct str tools, struct buf *te
 		return r->by(r->by_self, messages, tools, text, e);
 	if (r->server)
 		return render_by_server(r, messages, tools, text, e);
-	return err_set(e, ERR_RUN, "the chat template of %s is not known for such messages, and the "
-		       "server is not asked when nothing is sent", tokenizer_name(r->tokenizer));
+	return err_set(e, ERR_RUN, "the chat template of %s is unknown for such messages, and a "
+		       "dry run does not ask the server", tokenizer_name(r->tokenizer));
 }
 
 /* ---- one set of a mix: options as JSON in place of a command line ---- */

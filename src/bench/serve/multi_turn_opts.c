@@ -38,7 +38,7 @@ static const struct opt rows[] = {
 	M(model, "model", .letter = 'm', .group = SERVER, .arg = "NAME",
 	  .help = "model: the tokenizer's name or path, and the name in requests"),
 	M(served_model_name, "served-model-name", .group = SERVER, .arg = "NAME",
-	  .help = "name of the model in requests, where it is another one than --model"),
+	  .help = "name of the model in requests, if it differs from --model"),
 	M(url, "url", .letter = 'u', .group = SERVER, .arg = "URL", .words = "base-url host port",
 	  .help = "base URL of the server"),
 	M(num_clients, "num-clients", .letter = 'p', .group = ORDER, .arg = "N", .min = 1,
@@ -46,11 +46,11 @@ static const struct opt rows[] = {
 	  .help = "number of clients, each with one request in flight"),
 	M(max_active_conversations, "max-active-conversations", .letter = 'k', .group = ORDER,
 	  .arg = "N", .min = 1, .max = REQUESTS_MAX,
-	  .help = "conversations that are active at once, of all clients together; one for each client "
-		  "unless given"),
+	  .help = "conversations that are active at once, over all clients; default: one for each "
+		  "client"),
 	M(max_num_requests, "max-num-requests", .letter = 'n', .group = ORDER, .arg = "N",
 	  .min = 1, .max = REQUESTS_MAX, .words = "num-prompts requests",
-	  .help = "stop after this many requests, of all clients together"),
+	  .help = "stop after this many requests, over all clients"),
 	M(warmup_step, "warmup-step", .group = ORDER,
 	  .help = "send the first turn of every conversation before the measured run, which begins "
 		  "with the second ones"),
@@ -60,14 +60,14 @@ static const struct opt rows[] = {
 	  .help = "do not stop all clients when the first one has no conversation left"),
 	M(limit_min_tokens, "limit-min-tokens", .group = BODY, .arg = "TOKENS",
 	  .min = -INFINITY, .max = LENGTH_TOKENS_MAX,
-	  .help = "min_tokens of every request; 0 is the length of the data's answer, a negative value "
-		  "leaves it out"),
+	  .help = "min_tokens of every request; 0: the length of the answer in the data; a "
+		  "negative value leaves it out"),
 	M(limit_max_tokens, "limit-max-tokens", .group = BODY, .arg = "TOKENS",
 	  .min = -INFINITY, .max = LENGTH_TOKENS_MAX, .words = "max-tokens",
 	  .help = "max_tokens of every request, with the same meaning of 0 and negative values"),
 	M(request_rate, "request-rate", .group = ORDER, .arg = "RATE", .min = 0, .max = INFINITY,
-	  .help = "each client pauses after each answer, for a random time with an exponential law and "
-		  "a mean of 1/RATE seconds; 0: no pause"),
+	  .help = "pause of each client after each answer: exponentially distributed with a mean "
+		  "of 1/RATE seconds; 0: no pause"),
 	M(max_retries, "max-retries", .group = ORDER, .arg = "N", .min = 0, .max = RETRIES_MAX,
 	  .help = "attempts after a failed one, 1 s, 2 s, 4 s later; $" RETRIES_VARIABLE
 		  " or 0 unless given"),
@@ -75,9 +75,9 @@ static const struct opt rows[] = {
 	  .choices = samplings, .flags = OPT_DASHED,
 	  .help = "which of its active conversations a client continues"),
 	M(verify_output, "verify-output", .group = BODY,
-	  .help = "compare the answers with the data's: those that differ are counted, and the exit "
-		  "status is 1; with --verify-output=stop the first one ends its client, as in vLLM's "
-		  "script"),
+	  .help = "compare the answers with those in the data: differences are counted, and the "
+		  "exit status is 1; with --verify-output=stop the first one ends its client, as "
+		  "in vLLM's script"),
 	M(stop_on_mismatch, "verify-output-stop", .flags = OPT_HIDDEN,
 	  .help = "what --verify-output=stop becomes"),
 	M(request_timeout_sec, "request-timeout-sec", .group = SERVER, .arg = "SECONDS",
@@ -107,8 +107,8 @@ static const struct opt rows[] = {
 	  .help = "HTTP header of every request; KEY: VALUE is also accepted"),
 	M(output_len, "output-len", .group = BODY, .flags = OPT_OURS, .arg = "TOKENS", .min = 1,
 	  .max = LENGTH_TOKENS_MAX,
-	  .help = "output tokens to request where the data has no answer: after the last message "
-		  "of a conversation that ends with the user's"),
+	  .help = "output tokens to request where the data has no answer, after a last message of "
+		  "the user"),
 	M(compat, "compat", .group = ORDER, .flags = OPT_OURS, .arg = "LIST",
 	  .help = "vLLM's script, also where it is mistaken: abandon (or multi-turn-abandon) leaves "
 		  "active conversations when no new one is left, loses remainders of -n and -k and ends a "

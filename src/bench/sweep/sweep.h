@@ -92,16 +92,16 @@ extern const char *const sla_searches[]; /* "capacity", then upstream's (sweep/s
 	.precision = FIND_PRECISION_PERCENT, .budget = CAPACITY_BUDGET_S,                    \
 	.level_seconds = CAPACITY_LEVEL_S
 
-#define SWEEP_GROUP "sweep"
-#define SWEEP_GROUP_OURS "sweep, ours"
+#define SWEEP_GROUP "Sweep"
+#define SWEEP_GROUP_OURS "Sweep, continued"
 
 /* Options for the server and the client. */
 #define SWEEP_ROWS_SERVE                                                                    \
 	OPT(struct sweep_opts, serve_cmd, "serve-cmd", .arg = "COMMAND", .group = SWEEP_GROUP, \
 	    .help = "command that starts the server (required): 'vllm serve MODEL ...'"),          \
 	OPT(struct sweep_opts, bench_cmd, "bench-cmd", .arg = "COMMAND", .group = SWEEP_GROUP, \
-	    .help = "how it is measured (required): 'vllm bench serve ...'; run inside this " \
-		    "program where it can be"),                                               \
+	    .help = "command that measures it (required): 'vllm bench serve ...'; run inside " \
+		    "this program where possible"),                                         \
 	OPT(struct sweep_opts, after_bench_cmd, "after-bench-cmd", .arg = "COMMAND",           \
 	    .group = SWEEP_GROUP, .help = "run after each benchmark instead of resetting the " \
 					  "server's caches"),                                 \
@@ -111,23 +111,24 @@ extern const char *const sla_searches[]; /* "capacity", then upstream's (sweep/s
 	    .arg = "SECONDS", .min = 1, .max = 1e6, .group = SWEEP_GROUP,                      \
 	    .help = "time limit for a server to become ready"),                           \
 	OPT(struct sweep_opts, serve_params, "serve-params", .arg = "FILE",                    \
-	    .group = SWEEP_GROUP, .help = "JSON, a file or the text itself: combinations of "  \
-					  "server options, a list of objects or an object of " \
-					  "named ones"),                                      \
+	    .group = SWEEP_GROUP,                                                           \
+	    .help = "combinations of server options: JSON, as a file or as text; a list of "   \
+		    "objects, or an object of named ones"),                                   \
 	OPT(struct sweep_opts, link_vars, "link-vars", .arg = "A=B,...", .group = SWEEP_GROUP, \
 	    .help = "run only pairs in which the server's A equals the benchmark's B"),        \
 	OPT(struct sweep_opts, bench_params, "bench-params", .arg = "FILE",                    \
-	    .group = SWEEP_GROUP, .help = "JSON, a file or the text itself: combinations of "  \
-					  "benchmark options; each is run with each of the "   \
-					  "server's")
+	    .group = SWEEP_GROUP,                                                           \
+	    .help = "combinations of benchmark options: JSON, as a file or as text; each is "  \
+		    "run with each combination of server options")
 
 /* Options for where results go and which are made. num_runs_help differs between verbs. */
 #define SWEEP_ROWS_FOLDER                                                                   \
 	OPT(struct sweep_opts, output_dir, "output-dir", .letter = 'o', .arg = "DIR",          \
-	    .group = SWEEP_GROUP, .help = "the folder of all experiments"),                   \
+	    .group = SWEEP_GROUP, .help = "folder of all experiments"),                     \
 	OPT(struct sweep_opts, experiment_name, "experiment-name", .letter = 'e',              \
 	    .arg = "NAME", .group = SWEEP_GROUP,                                              \
-	    .help = "name of this experiment's folder in it; default: date and time"),               \
+	    .help = "name of this experiment's folder in --output-dir; default: date and "  \
+		    "time"),                                                                \
 	OPT(struct sweep_opts, num_runs, "num-runs", .arg = "N", .group = SWEEP_GROUP,         \
 	    .help = "runs of each combination")
 
@@ -148,10 +149,10 @@ extern const char *const sla_searches[]; /* "capacity", then upstream's (sweep/s
 /* Our options for verbs that know all their combinations before they begin. */
 #define SWEEP_ROWS_ORDER                                                                    \
 	OPT(struct sweep_opts, shuffle, "shuffle", .flags = OPT_OURS, .group = SWEEP_GROUP_OURS, \
-	    .help = "run the combinations in a random order, against drift; results keep "     \
-		    "their own"),                                                             \
+	    .help = "run the combinations in a random order, so that drift does not bias "  \
+		    "them"),                                                                \
 	OPT(struct sweep_opts, seed, "seed", .flags = OPT_OURS, .group = SWEEP_GROUP_OURS,     \
-	    .arg = "N", .min = 0, .max = 4294967295.0, .help = "of that order")
+	    .arg = "N", .min = 0, .max = 4294967295.0, .help = "seed of that order")
 
 /* Our options for verbs that drive a server. */
 #define SWEEP_ROWS_OURS                                                                     \
@@ -164,11 +165,11 @@ extern const char *const sla_searches[]; /* "capacity", then upstream's (sweep/s
 	    .group = SWEEP_GROUP_OURS, .arg = "SECONDS", .min = 0, .max = 1e6,                 \
 	    .help = "time limit for a server to exit when asked to, before it is killed"),     \
 	OPT(struct sweep_opts, exec_bench, "exec-bench", .flags = OPT_OURS,                    \
-	    .group = SWEEP_GROUP_OURS, .help = "start the benchmark's command even where this " \
-					       "program can do it itself"),                   \
+	    .group = SWEEP_GROUP_OURS, .help = "start --bench-cmd as a program even where this " \
+		    "program can do the same"),                                             \
 	OPT(struct sweep_opts, resume_anyway, "resume-anyway", .flags = OPT_OURS,              \
-	    .group = SWEEP_GROUP_OURS, .help = "continue an experiment that was begun with " \
-					       "another --bench-cmd, and keep its runs"),     \
+	    .group = SWEEP_GROUP_OURS, .help = "continue an experiment that began with "    \
+		    "another --bench-cmd, and keep its runs"),                              \
 	OPT(struct sweep_opts, strict_args, "strict-args", .flags = OPT_OURS,                  \
 	    .group = SWEEP_GROUP_OURS, .help = "refuse server options that vLLM does not have")
 

@@ -44,11 +44,11 @@ static const struct opt startup_rows[] = {
 	OPT(struct sweep_opts, startup_cmd, "startup-cmd", .arg = "COMMAND", .group = SWEEP_GROUP,
 	    .help = "what measures a start"),
 	OPT(struct sweep_opts, serve_params, "serve-params", .arg = "FILE", .group = SWEEP_GROUP,
-	    .help = "JSON: combinations of server options; those that the command does not have "
-		    "are dropped"),
+	    .help = "combinations of server options, as JSON; options that the command does not "
+		    "have are dropped"),
 	OPT(struct sweep_opts, startup_params, "startup-params", .arg = "FILE",
-	    .group = SWEEP_GROUP, .help = "JSON: combinations of the command's options; each is "
-					  "run with each of the server's"),
+	    .group = SWEEP_GROUP, .help = "combinations of the command's options, as JSON; each is "
+					  "run with each combination of server options"),
 	OPT(struct sweep_opts, strict_params, "strict-params", .group = SWEEP_GROUP,
 	    .help = "an option that the command does not have is an error"),
 	SWEEP_ROWS_FOLDER,

@@ -88,7 +88,7 @@ static const struct opt show_rows[] = {
 	ROW(version, "version", .arg = "V",
 	    .help = "show the defaults of this version of vLLM; default: the newest that has the "
 	    "argument"),
-	ROW(json, "json", .help = "a JSON list"),
+	ROW(json, "json", .help = "print a JSON list"),
 	FILE_ROW,
 };
 static const struct args_opts defaults;
@@ -461,7 +461,8 @@ static const struct import_opts import_defaults = { .command = "vllm serve", .ti
 
 const struct opt_set cmd_args_import_set = {
 	.command = "args import",
-	.summary = "Reads an installed server's help: which arguments are new, gone or changed.",
+	.summary = "Imports the arguments of an installed server from its help, and lists what is "
+		   "new, gone or changed.",
 	.epilog = "Examples:\n"
 		  "  profllm args import\n"
 		  "  profllm args import --command '/opt/venv/bin/vllm serve'\n"

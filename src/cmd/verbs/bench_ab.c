@@ -39,8 +39,8 @@ static const struct opt rows[] = {
 	A(base_url, "base-url", .flags = OPT_EACH, .arg = "URL",
 	  .help = "a server, given twice: first A, the baseline, then B"),
 	A(serve_cmd, "serve-cmd", .flags = OPT_EACH, .arg = "COMMAND",
-	  .help = "in place of --base-url, given twice: how A and B are started, such as 'vllm serve "
-		  "MODEL --port 8001'; both run at once, on ports of their own"),
+	  .help = "instead of --base-url, given twice: commands that start A and B, such as 'vllm "
+		  "serve MODEL --port 8001'; both run at once, on different ports"),
 	A(server_ready_timeout, "server-ready-timeout", .arg = "SECONDS", .min = 1, .max = 1e6,
 	  .help = "time limit for a started server to become ready"),
 	A(server_grace, "server-grace", .arg = "SECONDS", .min = 0, .max = 1e6,
@@ -81,7 +81,7 @@ static const struct opt_foreign serve_options = {
 
 const struct opt_set cmd_bench_ab_set = {
 	.command = "bench ab",
-	.summary = "Compares two servers under the same load in turn, and stops when it is decided "
+	.summary = "Measures two servers in turn under the same load, and stops when it is certain "
 		   "which is better.",
 	.usage = "--base-url A --base-url B [options] [options of bench serve]",
 	.epilog = "Example:\n"

@@ -33,80 +33,80 @@ struct compare_args {
 };
 
 #define ROW(member, name, ...) OPT(struct compare_args, member, name, __VA_ARGS__)
-#define WHAT "what is compared"
-#define OUTPUT "output"
-#define GATES "gates"
+#define WHAT "What is compared"
+#define OUTPUT "Output"
+#define GATES "Gates"
 #define TABLES "vLLM's tables"
 
 static const char *const formats[] = { "text", "markdown", "json", "html", "csv", NULL };
 
 static const struct opt rows[] = {
 	ROW(files, "FILE", .flags = OPT_POSITIONAL,
-	    .help = "Results, folders of results or of sweeps; the first is the baseline."),
+	    .help = "results, folders of results or of sweeps; the first is the baseline"),
 	ROW(metrics, "metrics", .group = WHAT, .arg = "NAMES",
-	    .help = "Comma list of result keys in place of the usual ones."),
+	    .help = "comma list of result keys, instead of the default ones"),
 	ROW(metric, "metric", .group = WHAT, .arg = "NAME",
-	    .help = "Primary metric, judged without adjustment for the others; default: the first of "
-		    "--metrics."),
-	ROW(all, "all", .group = WHAT, .help = "Compare every metric that has a better direction."),
+	    .help = "primary metric, judged without adjustment for the others; default: the first of "
+		    "--metrics"),
+	ROW(all, "all", .group = WHAT, .help = "compare every metric that has a better direction"),
 	ROW(ignore, "ignore", .group = WHAT, .arg = "NAMES",
-	    .help = "Comma list of parameters to ignore when configurations are matched."),
+	    .help = "comma list of parameters to ignore when configurations are matched"),
 	ROW(by, "by", .group = WHAT, .arg = "NAME",
-	    .help = "Split what is given by the values of this parameter (experiment, model, "
-		    "max_num_seqs ...) and compare these; the first is the baseline."),
+	    .help = "split the results by the values of this parameter (experiment, model, "
+		    "max_num_seqs ...) and compare these; the first is the baseline"),
 	ROW(across_models, "across-models", .group = WHAT,
-	    .help = "Compare results of different models."),
+	    .help = "compare results of different models"),
 	ROW(assume_independent, "assume-independent", .group = WHAT,
-	    .help = "Count every run as a server session of its own."),
+	    .help = "count every run as a server session of its own"),
 	ROW(include_invalid, "include-invalid", .group = WHAT,
-	    .help = "Include metrics that are INVALID in a run."),
+	    .help = "include metrics that are INVALID in a run"),
 	ROW(alpha, "alpha", .group = WHAT, .min = 1e-6, .max = 0.49,
-	    .help = "Share of false findings that is accepted; intervals are of 1 - alpha."),
+	    .help = "accepted share of false findings; intervals are 1 - alpha"),
 	ROW(min_effect, "min-effect", .group = WHAT, .arg = "PERCENT", .min = -1, .max = 1000,
-	    .help = "Least change worth naming, above 0; -1: 3, and 5 for p99 and beyond."),
+	    .help = "smallest change to report, above 0; -1: 3, and 5 for p99 and beyond"),
 	ROW(format, "format", .group = OUTPUT, .choices = formats,
 	    .words = "json html csv markdown",
-	    .help = "Format of the comparison; default: by the suffix of --output, else text."),
+	    .help = "format of the comparison; default: by the suffix of --output, else text"),
 	ROW(output, "output", .group = OUTPUT, .arg = "FILE",
 	    .words = "out -o",
-	    .help = "Write to this file instead of standard output."),
+	    .help = "write to this file instead of standard output"),
 	ROW(scaling, "scaling", .group = OUTPUT,
-	    .help = "Report speed-up and efficiency per GPU relative to the smallest size "
-	    "instead."),
+	    .help = "report speed-up and efficiency per GPU relative to the smallest size "
+	    "instead"),
 	ROW(scaling_metric, "scaling-metric", .group = OUTPUT, .arg = "NAME",
-	    .help = "The rate that --scaling looks at."),
+	    .help = "rate that --scaling uses"),
 	ROW(gate.fail_if, "fail-if", .group = GATES, .arg = "CONDITION", .flags = OPT_MANY,
 	    .words = "threshold thresholds gate",
-	    .help = "Exit with 3 when this condition holds with statistical evidence: "
+	    .help = "exit with 3 when this condition holds with statistical evidence: "
 		    "'p99_ttft_ms>+5%' limits a change, 'p99_ttft_ms>500' a value; may be "
-		    "repeated. With one operand each of its runs is judged separately, by values "
-		    "only."),
+		    "repeated; with one operand each of its runs is judged separately, by values "
+		    "only"),
 	ROW(fail_if_any, "fail-if-any", .group = GATES,
-	    .help = "Judge conditions by medians alone, without statistical evidence."),
+	    .help = "judge conditions by medians alone, without statistical evidence"),
 	GATE_ROWS(struct compare_args, gate, GATES, 0),
 	ROW(allow_failures, "allow-failures", .group = GATES,
-	    .help = "More failed requests than at the baseline do not fail the gate."),
+	    .help = "do not fail the gate when more requests failed than in the baseline"),
 	ROW(tables, "tables", .group = TABLES,
-	    .help = "The tables of vLLM's dashboard: ratios and valid max concurrency."),
-	ROW(debug, "debug", .group = TABLES, .help = "Adds each file's test names."),
-	ROW(plot, "plot", .group = TABLES, .help = "Include charts in the pages (default)."),
+	    .help = "print the tables of vLLM's dashboard: ratios and valid max concurrency"),
+	ROW(debug, "debug", .group = TABLES, .help = "add the test names of each file"),
+	ROW(plot, "plot", .group = TABLES, .help = "include charts in the pages (default)"),
 	ROW(xaxis, "xaxis", .group = TABLES, .letter = 'x', .arg = "COLUMN",
-	    .help = "Column for the x axis of the charts and for the rows of the summary."),
+	    .help = "column for the x axis of the charts and for the rows of the summary"),
 	ROW(latency, "latency", .group = TABLES, .letter = 'l', .arg = "p99|median",
-	    .help = "Statistic of TTFT and TPOT; any text that contains 'median' means the "
-	    "median."),
-	ROW(ttft_max_ms, "ttft-max-ms", .group = TABLES, .help = "Limit of TTFT."),
-	ROW(tpot_max_ms, "tpot-max-ms", .group = TABLES, .help = "Limit of TPOT."),
+	    .help = "statistic of TTFT and TPOT; any text that contains 'median' means the "
+	    "median"),
+	ROW(ttft_max_ms, "ttft-max-ms", .group = TABLES, .help = "limit of TTFT"),
+	ROW(tpot_max_ms, "tpot-max-ms", .group = TABLES, .help = "limit of TPOT"),
 	ROW(ttft_slack_pct, "ttft-slack-pct", .group = TABLES,
-	    .help = "Per cent above its limit at which TTFT still passes."),
+	    .help = "percent above its limit at which TTFT still passes"),
 	ROW(tpot_slack_pct, "tpot-slack-pct", .group = TABLES,
-	    .help = "Per cent above its limit at which TPOT still passes."),
+	    .help = "percent above its limit at which TPOT still passes"),
 	ROW(csv_out_dir, "csv-out-dir", .group = TABLES, .arg = "DIR",
-	    .help = "Folder to write every table to as CSV."),
+	    .help = "folder to write every table to as CSV"),
 	ROW(excel_out, "excel-out", .group = TABLES, .arg = "FILE",
-	    .help = "Refused: no spreadsheet is written. --csv-out-dir writes the same tables."),
+	    .help = "refused: no spreadsheet is written. --csv-out-dir writes the same tables"),
 	ROW(html_out_dir, "html-out-dir", .group = TABLES, .arg = "DIR", .flags = OPT_OURS,
-	    .help = "Folder for perf_comparison.html and its parts; default: the current folder."),
+	    .help = "folder for perf_comparison.html and its parts; default: the current folder"),
 };
 static const struct compare_args defaults = {
 	.alpha = MATCHED_ALPHA, .min_effect = -1, .scaling_metric = "output_throughput",
@@ -116,7 +116,7 @@ static const struct compare_args defaults = {
 
 const struct opt_set cmd_bench_compare_set = {
 	.command = "bench compare",
-	.summary = "Compares results, folders of results or sweeps with the first of them.",
+	.summary = "Compares results, folders of results or sweeps with a baseline.",
 	.usage = "[BASELINE] FILE... [options]",
 	.epilog = "Examples:\n"
 		  "  profllm bench compare before/ after/\n"
@@ -368,7 +368,7 @@ struct markdown_args { const char *result; };
 
 static const struct opt markdown_rows[] = {
 	OPT(struct markdown_args, result, "result", .letter = 'r', .arg = "DIR",
-	    .help = "Folder of results; benchmark_results.md and .json are written into it."),
+	    .help = "folder of results; benchmark_results.md and .json are written into it"),
 };
 static const struct markdown_args markdown_defaults = { .result = "results" };
 

@@ -114,41 +114,41 @@ struct plot_opts {
 
 static const struct opt plot_rows[] = {
 	P(dir, DIRECTORY, .flags = OPT_POSITIONAL | OPT_MANY,
-	  .help = "Folder with results of sweeps: every summary.json below it."),
-	P(var_x, "var-x", .group = WHAT, .arg = "KEY", .help = "Variable of the x axis."),
-	P(var_y, "var-y", .group = WHAT, .arg = "KEY", .help = "Variable of the y axis."),
+	  .help = "folder with results of sweeps: every summary.json below it"),
+	P(var_x, "var-x", .group = WHAT, .arg = "KEY", .help = "variable of the x axis"),
+	P(var_y, "var-y", .group = WHAT, .arg = "KEY", .help = "variable of the y axis"),
 	P(fig_by, "fig-by", .group = WHAT, .arg = "KEYS",
-	  .help = "Comma list: a figure for each combination of these variables."),
+	  .help = "comma list: a figure for each combination of these variables"),
 	P(row_by, "row-by", .group = WHAT, .arg = "KEYS",
-	  .help = "Comma list: a row of panels for each combination."),
+	  .help = "comma list: a row of panels for each combination"),
 	P(col_by, "col-by", .group = WHAT, .arg = "KEYS",
-	  .help = "Comma list: a column of panels for each combination."),
+	  .help = "comma list: a column of panels for each combination"),
 	P(curve_by, "curve-by", .group = WHAT, .arg = "KEYS",
-	  .help = "Comma list: a curve for each combination; the first three variables are shown by "
-		  "color, dash and width; further ones are combined."),
+	  .help = "comma list: a curve for each combination; the first three variables are shown by "
+		  "color, dash and width; further ones are combined"),
 	P(filter_by, "filter-by", .group = WHAT, .arg = "TESTS",
-	  .help = "Comma list of tests that a result must pass, such as "
-		  "max_concurrency<1000,backend==vllm; operators ==, !=, <=, >=, <, >."),
+	  .help = "comma list of tests that a result must pass, such as "
+		  "max_concurrency<1000,backend==vllm; operators ==, !=, <=, >=, <, >"),
 	P(bin_by, "bin-by", .group = WHAT, .arg = "BINS",
-	  .help = "Comma list of bins, such as request_throughput%1: values become the lower end of "
-		  "their bin."),
+	  .help = "comma list of bins, such as request_throughput%1: values become the lower end of "
+		  "their bin"),
 	P(no_error_bars, "no-error-bars", .group = WHAT,
-	  .help = "No bands of the standard deviation where several runs have the same x."),
+	  .help = "draw no bands of the standard deviation where several runs have the same x"),
 	P(scale_x, "scale-x", .group = HOW, .choices = figure_scale_names,
-	  .help = "Scale of the x axis."),
+	  .help = "scale of the x axis"),
 	P(scale_y, "scale-y", .group = HOW, .choices = figure_scale_names,
-	  .help = "Scale of the y axis."),
+	  .help = "scale of the y axis"),
 	P(fig_dir, "fig-dir", .group = HOW, .arg = "DIR",
-	  .help = "Folder for the figures, relative to the experiment's folder."),
+	  .help = "folder for the figures, relative to the experiment's folder"),
 	P(fig_name, "fig-name", .group = HOW, .arg = "NAME",
-	  .help = "Prefix of the file names; values of --fig-by follow."),
+	  .help = "prefix of the file names; values of --fig-by follow"),
 	P(fig_height, "fig-height", .group = HOW, .arg = "INCHES", .min = 1, .max = 50,
-	  .help = "Height of each panel in inches."),
+	  .help = "height of each panel in inches"),
 	P(fig_dpi, "fig-dpi", .group = HOW, .arg = "DPI", .min = 20, .max = 1200,
-	  .help = "Dots per inch of a PNG."),
+	  .help = "dots per inch of a PNG"),
 	PLOT_LOOK_ROWS(struct plot_opts, HOW, OPT_OURS),
 	P(format, "format", .group = HOW, .flags = OPT_OURS, .arg = "LIST", .help = FORMAT_HELP),
-	P(dry_run, "dry-run", .group = HOW, .help = "Print what would be drawn, and draw nothing."),
+	P(dry_run, "dry-run", .group = HOW, .help = "print what would be drawn, and draw nothing"),
 };
 static const struct plot_opts plot_defaults = {
 	.fig_dir = "", .fig_by = "", .row_by = "", .col_by = "", .filter_by = "", .bin_by = "",
@@ -177,23 +177,23 @@ struct pareto_opts {
 #define R(member, name, ...) OPT(struct pareto_opts, member, name, __VA_ARGS__)
 static const struct opt pareto_rows[] = {
 	R(dir, DIRECTORY, .flags = OPT_POSITIONAL | OPT_MANY,
-	  .help = "Folder with results of sweeps: every summary.json below it."),
+	  .help = "folder with results of sweeps: every summary.json below it"),
 	R(user_count_var, "user-count-var", .arg = "KEY",
-	  .help = "Variable with the number of users; without a value request_rate, then the observed "
-		  "peak max_concurrent_requests."),
+	  .help = "variable with the number of users; without a value request_rate, then the observed "
+		  "peak max_concurrent_requests"),
 	R(gpu_count_var, "gpu-count-var", .arg = "KEY",
-	  .help = "Variable with the number of GPUs; else num_gpus or gpu_count, else tensor x "
-		  "pipeline x data parallel size."),
-	R(label_by, "label-by", .arg = "KEYS", .help = "Comma list of variables to label points of "
-	  "the frontier with; default: their load."),
+	  .help = "variable with the number of GPUs; else num_gpus or gpu_count, else tensor x "
+		  "pipeline x data parallel size"),
+	R(label_by, "label-by", .arg = "KEYS", .help = "comma list of variables to label points of "
+	  "the frontier with; default: their load"),
 	R(strict, "strict", .flags = OPT_OURS,
-	  .help = "Leave out points of the frontier that another point equals in one measure and "
-		  "exceeds in the other."),
+	  .help = "leave out points of the frontier that another point equals in one measure and "
+		  "exceeds in the other"),
 	R(average_runs, "average-runs", .flags = OPT_OURS,
-	  .help = "One point for all runs of the same parameters, their mean."),
+	  .help = "one point for all runs of the same parameters, their mean"),
 	PLOT_LOOK_ROWS(struct pareto_opts, NULL, OPT_OURS),
 	R(format, "format", .flags = OPT_OURS, .arg = "LIST", .help = FORMAT_HELP),
-	R(dry_run, "dry-run", .help = "Print what would be drawn, and draw nothing."),
+	R(dry_run, "dry-run", .help = "print what would be drawn, and draw nothing"),
 };
 static const struct pareto_opts pareto_defaults = {
 	.user_count_var = "max_concurrency", .format = "png",

@@ -29,17 +29,17 @@ static const char *const sets[] = {
 static const struct opt rows[] = {
 	S(dataset, "dataset", .choices = sets, .help = "the constraint on answers"),
 	S(output_len, "output-len", .arg = "TOKENS", .min = 1, .max = LENGTH_TOKENS_MAX,
-	  .help = "longest answer"),
+	  .help = "maximum output tokens"),
 	S(num_prompts, "num-prompts", .arg = "N", .min = 1, .max = REQUESTS_MAX,
 	  .help = "number of requests"),
 	S(ratio, "structured-output-ratio", .min = 0, .max = 1,
 	  .help = "share of the requests that send their constraint to the server"),
 	S(no_structured_output, "no-structured-output",
-	  .help = "send no constraint: score what the model answers by itself"),
+	  .help = "send no constraint, and check what the model answers without one"),
 	S(save_results, "save-results", .help = "write the result as JSON, as vLLM's script does"),
 	S(result_dir, "result-dir", .arg = "DIR", .help = "folder of the result"),
 	S(result_filename, "result-filename", .arg = "FILE",
-	  .help = "name of the result; default: made of the options"),
+	  .help = "name of the result; default: composed of the options"),
 };
 
 static const struct structured_opts defaults = { .dataset = "json", .output_len = 128,
@@ -51,8 +51,8 @@ static const struct opt_foreign serve_options = {
 
 const struct opt_set cmd_bench_structured_output_set = {
 	.command = "bench structured-output",
-	.summary = "Measures a server whose answers have to keep to a JSON Schema, a pattern, a choice "
-		   "or a grammar, and whether they do.",
+	.summary = "Measures a server whose answers must follow a JSON Schema, a pattern, a choice "
+		   "or a grammar, and checks whether they do.",
 	.usage = "[options] [options of bench serve]",
 	.epilog = "Example:\n"
 		  "  profllm bench structured-output --model MODEL --dataset json --num-prompts 100\n"

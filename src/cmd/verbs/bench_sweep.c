@@ -84,9 +84,9 @@ static int bench(int argc, char **argv, const struct opt_set *set, sweep_verb *v
 	return rc >= 0 ? rc : status;
 }
 
-#define GROUP_WORKLOAD "workload"
-#define GROUP_SLA "sla"
-#define GROUP_SLA_OURS "sla, ours"
+#define GROUP_WORKLOAD "Workload"
+#define GROUP_SLA "SLA"
+#define GROUP_SLA_OURS "SLA, continued"
 
 static const char *const variables[] = { "request_rate", "max_concurrency", NULL };
 static const char *const sla_variables[] = {
@@ -102,7 +102,7 @@ static const struct opt workload_rows[] = {
 	OPT(struct sweep_opts, workload_var, "workload-var", .choices = variables,
 	    .group = GROUP_WORKLOAD, .help = "what is varied"),
 	OPT(struct sweep_opts, workload_iters, "workload-iters", .arg = "N",
-	    .group = GROUP_WORKLOAD, .help = "levels in all, with the two at the ends"),
+	    .group = GROUP_WORKLOAD, .help = "number of levels, including the two at the ends"),
 	OPT(struct sweep_opts, workload_serial_unthrottled, "workload-serial-unthrottled",
 	    .flags = OPT_OURS, .group = SWEEP_GROUP_OURS,
 	    .help = "do not also limit the level with one request at a time to one request per "
@@ -112,7 +112,7 @@ static const struct opt workload_rows[] = {
 
 static const struct opt_set workload_set = {
 	.command = "bench sweep serve_workload",
-	.summary = "Measures a server at loads from one request at a time to all at once.",
+	.summary = "Measures a server at loads between one request at a time and all at once.",
 	.epilog = "Example:\n"
 		  "  profllm bench sweep serve_workload --serve-cmd 'vllm serve MODEL' \\\n"
 		  "      --bench-cmd 'vllm bench serve --model MODEL --num-prompts 200' \\\n"
@@ -130,16 +130,17 @@ static const struct sweep_opts sla_defaults = { SWEEP_DEFAULTS, .sla_max = 65536
 static const struct opt sla_rows[] = {
 	SWEEP_ROWS_SERVE, SWEEP_ROWS_FOLDER, SWEEP_ROWS_WARMUP, SWEEP_ROWS_MODE,
 	OPT(struct sweep_opts, sla_params, "sla-params", .arg = "FILE", .group = GROUP_SLA,
-	    .help = "JSON, a file or the text itself (required): a list of objects of limits that must "
-		    "hold together, such as {\"p99_ttft_ms\": \"<=200\"}; one search each"),
+	    .help = "limits (required): JSON, as a file or as text; a list of objects such as "
+		    "{\"p99_ttft_ms\": \"<=200\"}, whose limits must hold together; one search for "
+		    "each object"),
 	OPT(struct sweep_opts, sla_variable, "sla-variable", .choices = sla_variables,
-	    .group = GROUP_SLA, .help = "what is varied; of conversations, request_rate is how many "
-		    "begin per second, and max_sessions how many are under way at once"),
+	    .group = GROUP_SLA, .help = "what is varied; for conversations, request_rate is how "
+		    "many begin per second, and max_sessions how many are open at once"),
 	OPT(struct sweep_opts, sla_search, "sla-search", .choices = sla_searches,
 	    .flags = OPT_OURS, .group = GROUP_SLA_OURS,
-	    .help = "how the largest level is found: capacity (the default) counts slow requests at "
-		    "loads around it and gives an interval; bisect and interpolate are vLLM's, "
-		    "and the default for conversations and other limits"),
+	    .help = "how the largest level is found: capacity (the default) counts slow requests "
+		    "at loads around it and gives an interval; bisect and interpolate are vLLM's "
+		    "methods; interpolate is the default for conversations and other limits"),
 	OPT(struct sweep_opts, base_url, "base-url", .arg = "URL", .flags = OPT_OURS,
 	    .group = GROUP_SLA_OURS, .help = "search on the running server at this URL and start "
 	    "none"),

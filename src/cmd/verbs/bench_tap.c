@@ -31,28 +31,28 @@ struct tap_opts {
 
 static const struct opt rows[] = {
 	ROW(file, "FILE", .flags = OPT_POSITIONAL,
-	    .help = "A pcap or pcapng file, as tcpdump writes it; not given: live packets."),
+	    .help = "a pcap or pcapng file, as tcpdump writes it; not given: live packets"),
 	ROW(port, "port", .group = CAPTURE, .arg = "N[,N]",
-	    .help = "TCP ports of the servers; other traffic is ignored."),
+	    .help = "TCP ports of the servers; other traffic is ignored"),
 	ROW(host, "host", .group = CAPTURE, .arg = "ADDR",
-	    .help = "Address of the server, where others use the same port; default: any."),
+	    .help = "address of the server, where others use the same port; default: any"),
 	ROW(interface, "interface", .group = CAPTURE, .arg = "NAME",
-	    .help = "Interface of live packets, such as eth0 or lo; default: all of them."),
+	    .help = "interface of live packets, such as eth0 or lo; default: all of them"),
 	ROW(duration, "duration", .group = CAPTURE, .arg = "SECONDS", .flags = OPT_MIN_EXCLUSIVE,
 	    .min = 0, .max = DUE_S_MAX,
-	    .help = "Seconds of live packets; default: until Ctrl-C."),
+	    .help = "how long to capture live packets; default: until Ctrl-C"),
 	ROW(backend, "backend", .group = CAPTURE, .arg = "NAME",
-	    .help = "API of the requests, as of bench serve; default: by the path of each request."),
+	    .help = "API of the requests, as of bench serve; default: by the path of each request"),
 	ROW(tokenizer, "tokenizer", .group = CAPTURE, .arg = "NAME",
-	    .help = "Counts the answers for which the server sent no token counts: a file, a folder, a "
-		    "name on the hub, or sim; default: each event with text is a token."),
+	    .help = "tokenizer for answers without token counts of the server: a file, a folder, a "
+		    "name on the hub, or sim; default: each event with text counts as a token"),
 	SCORE_ROWS(CHOICE, "ttft,tpot,itl,e2el", "99", "none")
 };
 static const struct tap_opts defaults = { .choice = { .report = "short" } };
 
 const struct opt_set cmd_bench_tap_set = {
 	.command = "bench tap",
-	.summary = "Scores the traffic that another client causes, live or from a capture file.",
+	.summary = "Measures the traffic of another client, live or from a capture file.",
 	.usage = "[FILE] --port N [options]",
 	.epilog = "Examples:\n"
 		  "  profllm bench tap --port 8000 --duration 60\n"

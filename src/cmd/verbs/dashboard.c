@@ -103,8 +103,8 @@ static const char *const groups[] = { SERVER, DATA, NULL };
 
 const struct opt_set cmd_dashboard_set = {
 	.command = "dashboard",
-	.summary = "Serves the results store as pages and as an API: filter, chart, compare, upload, "
-		   "start experiments.",
+	.summary = "Shows the results store in a browser and serves its API: filter, chart, "
+		   "compare, upload, start experiments.",
 	.epilog = "Examples:\n"
 		  "  profllm dashboard\n"
 		  "  profllm dashboard --store sqlite:runs.db --port 9000\n"

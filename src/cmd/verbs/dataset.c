@@ -83,7 +83,8 @@ const struct opt_set *cmd_dataset_show_options(void)
 	static struct extended_set x;
 	static const struct opt_set words = {
 		.command = "dataset show",
-		.summary = "What bench serve would send with the same options: lengths and examples.",
+		.summary = "Shows what bench serve would send with the same options: lengths and "
+			   "examples.",
 		.epilog = "Examples:\n"
 			  "  profllm dataset show --tokenizer sim --random-input-len 512\n"
 			  "  profllm dataset show --tokenizer Qwen/Qwen3-8B --dataset-name sharegpt \\\n"
@@ -140,8 +141,8 @@ static int build(struct cli *cli, struct serve_opts *o, struct point *out)
 	*out = (struct point){ 0 };
 	o->dry_run = true;
 	if (!o->model && !o->tokenizer && !o->skip_tokenizer_init)
-		return err_set(&cli->err, ERR_USAGE, "--tokenizer or --model is needed, to count tokens "
-			       "with");
+		return err_set(&cli->err, ERR_USAGE, "--tokenizer or --model is needed to count "
+			       "tokens");
 	if (!o->model)
 		o->model = o->tokenizer ? o->tokenizer : "none";
 	/* Nothing is sent, so the path does not matter. */
@@ -408,8 +409,8 @@ static const struct opt convert_rows[] = {
 static const struct convert_opts convert_defaults = { 0 };
 const struct opt_set cmd_dataset_convert_set = {
 	.command = "dataset convert-sharegpt",
-	.summary = "Makes conversations of a ShareGPT file, for bench multi-turn and the conversations "
-		   "dataset.",
+	.summary = "Converts a ShareGPT file to conversations, for bench multi-turn and the "
+		   "conversations dataset.",
 	.usage = "INPUT OUTPUT [options]",
 	.epilog = "Examples:\n"
 		  "  profllm dataset convert-sharegpt sharegpt.json chats.json --max-items 128\n"

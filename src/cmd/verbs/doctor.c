@@ -28,13 +28,13 @@ struct doctor_opts {
 #define ROW(member, name, ...) OPT(struct doctor_opts, member, name, __VA_ARGS__)
 static const struct opt rows[] = {
 	ROW(urls, "URL", .flags = OPT_POSITIONAL,
-	    .help = "Base URLs of servers: name, route, connection, TLS and answers are looked at, too. "
-		    "OPENAI_API_KEY is sent as with bench serve."),
-	ROW(json, "json", .help = "One JSON object in place of the table, every row whole."),
-	ROW(strict, "strict", .help = "Exit with 3 when any row is a problem."),
-	ROW(insecure, "insecure", .help = "Do not verify the certificate of a server."),
+	    .help = "base URLs of servers whose name, route, connection, TLS and answers are "
+		    "checked, too; OPENAI_API_KEY is sent as with bench serve"),
+	ROW(json, "json", .help = "print one JSON object instead of the table, with all details"),
+	ROW(strict, "strict", .help = "exit with 3 when a row is a problem"),
+	ROW(insecure, "insecure", .help = "do not verify the server's certificate"),
 	ROW(cacert, "cacert", .arg = "FILE",
-	    .help = "Certificates to trust in place of the system's."),
+	    .help = "PEM file of the authorities to trust instead of the system's"),
 };
 static const struct doctor_opts defaults = { 0 };
 

@@ -278,8 +278,8 @@ static const struct opt trends_rows[] = {
 	  .help = "exit with 0 also when a metric has too few points to be judged"),
 	T(webhook, "webhook", .arg = "URL",
 	  .words = "alert notify slack post",
-	  .help = "POST what changed there as JSON, with a member text for people; nothing is sent "
-		  "when nothing changed"),
+	  .help = "POST the changes to this URL as JSON, with a member text for people; nothing is "
+		  "sent when nothing changed"),
 };
 static const struct trends_opts trends_defaults = { .axis = "auto", .last = 1 };
 

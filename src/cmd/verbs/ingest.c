@@ -44,8 +44,8 @@
 
 static const struct opt rows[] = {
 	R(paths, "PATH", .flags = OPT_POSITIONAL,
-	  .help = "files and folders: documents of profllm run, results of the bench verbs (ours and "
-		  "vLLM's), sweeps; also packed by gzip or zstd"),
+	  .help = "files and folders: documents of profllm run, results of the bench commands (of "
+		  "ProfLLM and vLLM), sweeps; also compressed by gzip or zstd"),
 	R(store, "store", .group = WHERE, .arg = "URL",
 	  .words = "db database",
 	  .help = "sqlite:PATH or postgresql://...; default: sqlite, in the user's data folder"),
@@ -62,7 +62,7 @@ static const struct opt rows[] = {
 	R(is_watching, "watch", .group = WHAT,
 	  .help = "watch the folders and ingest new files until interrupted"),
 	R(no_traces, "no-traces", .group = WHAT,
-	  .help = "leave the profiler's traces that a document names where they are"),
+	  .help = "do not store the profiler's traces that a document names"),
 	R(trace, "trace", .group = WHAT, .arg = "FILE",
 	  .help = "a profiler's trace that belongs to a run"),
 	R(run, "run", .group = WHAT, .arg = "ID",

@@ -30,8 +30,8 @@ static const struct opt rows[] = {
 	ROW(file, "FILE", .flags = OPT_POSITIONAL,
 	    .help = "the file to write, " FILE_DEFAULT " unless given; - writes to stdout"),
 	ROW(server, "server", .arg = "WORDS|URL", .words = "command url base-url -s",
-	    .help = "what starts the server, such as 'vllm serve', or the URL of one that runs; sim is "
-		    "the simulated server, which needs no GPU"),
+	    .help = "command that starts the server, such as 'vllm serve', or the URL of a running "
+		    "server; sim is the simulated server, which needs no GPU"),
 	ROW(model, "model", .arg = "NAME", .words = "-m",
 	    .help = "the model of the server; for a URL it may be empty: what the server reports"),
 	ROW(goal, "goal", .arg = "GOAL", .choices = goal_names, .words = "for profile -g",

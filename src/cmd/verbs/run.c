@@ -93,8 +93,9 @@ static const struct opt rows[] = {
 	  "send them all to that URL"),
 	R(scheduler, "scheduler", .group = WHERE, .arg = "NAME", .choices = schedulers,
 	  .words = "cluster sbatch",
-	  .help = "run every experiment as a task of a Slurm job array (slurm), or on hosts reached by "
-		  "ssh; the folder of --output must be shared with them. Default: local, this machine"),
+	  .help = "run every experiment as a task of a Slurm job array (slurm), or on hosts "
+		  "reached by ssh; the folder of --output must be shared with them; default: "
+		  "local, this machine"),
 	R(hosts, "hosts", .group = WHERE, .arg = "FILE",
 	  .words = "hostfile machinefile",
 	  .help = "hosts of --scheduler ssh, one on each line; slots=N after it for N experiments at once"),
@@ -106,21 +107,22 @@ static const struct opt rows[] = {
 	  .help = "with --scheduler slurm, submit the jobs and exit; the same command with --resume "
 		  "collects the results"),
 	R(show_log, "show-log", .group = SHOWN, .help = "copy the servers' output to stderr as it "
-	"comes"),
+	"arrives"),
 	R(live, "live", .group = SHOWN, .words = "tui watch",
 	  .help = "full-screen view while load runs, like bench serve --live; needs a terminal"),
 	R(progress, "progress", .group = SHOWN, .arg = "FORM", .choices = forms,
 	  .help = "progress on stderr; auto is a bar on a terminal and lines elsewhere"),
 	R(events, "events", .group = SHOWN, .arg = "FILE",
-	  .help = "also write progress, and figures of load and machine once a second, as lines of "
-		  "JSON for other programs"),
+	  .help = "write progress, and once a second figures of the load and the machine, as JSON "
+		  "lines for other programs"),
 	R(print_config, "print-config", .group = SHOWN,
-	  .help = "print the configuration with everything merged and filled in, and run nothing"),
+	  .help = "print the merged configuration with all defaults, and run nothing"),
 	R(print_schema, "print-schema", .group = SHOWN, .help = "print the JSON Schema of documents"),
 	R(print_keys, "print-keys", .group = SHOWN,
 	  .help = "print the keys a configuration may have, as a page of Markdown"),
 	R(print_config_schema, "print-config-schema", .group = SHOWN,
-	  .help = "print the JSON Schema of configurations, by which editors complete and check them"),
+	  .help = "print the JSON Schema of configurations, with which editors complete and check "
+		  "them"),
 	R(member, "member", .flags = OPT_HIDDEN, .help = "run one member of a suite for another run"),
 	R(ends_with_stdin, "until-stdin-ends", .flags = OPT_HIDDEN,
 	  .help = "stop as with Ctrl-C when standard input ends"),

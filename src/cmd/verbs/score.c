@@ -31,7 +31,7 @@ struct score_opts {
 
 static const struct opt rows[] = {
 	OPT(struct score_opts, files, "FILE", .flags = OPT_POSITIONAL | OPT_MANY,
-	    .help = "Record files; several are the hosts of one run."),
+	    .help = "record files; several are the hosts of one run"),
 	SCORE_ROWS(ROW, "as recorded", "as recorded", "as recorded")
 };
 static const struct score_opts defaults = { .choice = { .report = "short" } };

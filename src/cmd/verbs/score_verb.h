@@ -24,37 +24,37 @@ struct score_choice {
  */
 #define SCORE_ROWS(R, blocks, percentiles, limits) \
 	R(percentile_metrics, "percentile-metrics", .group = "Metrics", .arg = "NAMES", \
-	    .help = "Comma list of blocks to report: ttft, tpot, itl, e2el, client_queue_time, " \
-		    "e2el_including_client_queue; default: " blocks "."), \
+	    .help = "comma list of blocks to report: ttft, tpot, itl, e2el, client_queue_time, " \
+		    "e2el_including_client_queue; default: " blocks), \
 	R(metric_percentiles, "metric-percentiles", .group = "Metrics", .arg = "LIST", \
-	    .help = "Comma list of percentiles, each from 0 to 100; default: " percentiles "."), \
+	    .help = "comma list of percentiles, each from 0 to 100; default: " percentiles), \
 	R(goodput, "goodput", .group = "Metrics", .arg = "NAME:MS", .flags = OPT_MANY, \
-	    .help = "Limits in milliseconds for ttft, tpot, e2el; default: " limits "."), \
-	R(save_result, "save-result", .group = "Output", .help = "Write the result as JSON."), \
+	    .help = "limits in milliseconds for ttft, tpot, e2el; default: " limits), \
+	R(save_result, "save-result", .group = "Output", .help = "write the result as JSON"), \
 	R(append_result, "append-result", .group = "Output", \
-	    .help = "Append the result to the file, one JSON object per line."), \
+	    .help = "append the result to the file, one JSON object per line"), \
 	R(save_detailed, "save-detailed", .group = "Output", \
-	    .help = "Include arrays with one element per request in the result."), \
+	    .help = "include arrays with one element per request in the result"), \
 	R(result_dir, "result-dir", .group = "Output", .arg = "DIR", \
-	    .help = "Folder for results; created when missing."), \
+	    .help = "folder for results; created when missing"), \
 	R(result_filename, "result-filename", .group = "Output", .arg = "FILE", \
-	    .help = "Name of the result file instead of the generated one."), \
+	    .help = "name of the result file instead of the generated one"), \
 	R(record, "record", .group = "Output", .arg = "FILE", \
-	    .help = "Write the record, merged when there are several, to this file."), \
+	    .help = "write the record, merged when there are several, to this file"), \
 	R(plot_timeline, "plot-timeline", .group = "Output", \
-	    .help = "Draw every request over time as one self-contained page."), \
+	    .help = "draw every request over time as one self-contained page"), \
 	R(timeline_itl_thresholds, "timeline-itl-thresholds", .group = "Output", .arg = "MS,MS", \
-	    .help = "Two limits that color the gaps between tokens on that page; not given: twice " \
-		    "and four times the median ITL."), \
+	    .help = "two limits that color the gaps between tokens on that page; not given: twice " \
+		    "and four times the median ITL"), \
 	R(plot_dataset_stats, "plot-dataset-stats", .group = "Output", \
-	    .help = "Draw histograms of prompt and answer lengths: a page, and a PNG through gnuplot."), \
+	    .help = "draw histograms of prompt and answer lengths: a page, and a PNG through gnuplot"), \
 	R(plot_turns, "plot-turns", .group = "Output", \
-	    .help = "Draw TTFT, context length and cached tokens by the turn of a conversation."), \
+	    .help = "draw TTFT, context length and cached tokens by the turn of a conversation"), \
 	R(report, "report", .group = "Output", .arg = "FORM", .choices = score_reports, \
 	    .help = "short: summary, vLLM's report and the verdict; full: every row; json: the " \
-		    "result on stdout."), \
+		    "result on stdout"), \
 	R(strict, "strict", .group = "Output", \
-	    .help = "Exit with 3 unless the verdict is VALID."),
+	    .help = "exit with 3 unless the verdict is VALID"),
 
 /* Applies the options to the recorded ones. -1: a wrong one (ERR_USAGE). */
 int score_choose(const struct score_choice *o, struct report_meta *m, struct arena *a,

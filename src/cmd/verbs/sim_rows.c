@@ -37,239 +37,239 @@ static const char *const policies[] = { "fcfs", "priority", NULL };
 static const char *const constraint_forms[] = { "structured_outputs", "guided", NULL };
 
 static const struct opt rows[] = {
-	ROW(host, "host", .group = SERVER, .help = "Address to listen on."),
+	ROW(host, "host", .group = SERVER, .help = "address to listen on"),
 	ROW(port, "port", .group = SERVER, .min = 0, .max = 65535,
-	    .help = "TCP port; 0 picks a free one."),
+	    .help = "TCP port; 0 picks a free one"),
 	ROW(port_file, "port-file", .group = SERVER, .arg = "FILE", .flags = OPT_OURS,
-	    .help = "File to write the bound port to."),
+	    .help = "file to write the bound port to"),
 	ROW(uds, "uds", .group = SERVER, .arg = "PATH",
-	    .help = "Listen on this Unix socket instead of a TCP port."),
+	    .help = "listen on this Unix socket instead of a TCP port"),
 	ROW(cert_file, "ssl-certfile", .group = SERVER, .arg = "FILE",
-	    .help = "Certificate (PEM); with --ssl-keyfile the server speaks https."),
-	ROW(key_file, "ssl-keyfile", .group = SERVER, .arg = "FILE", .help = "Private key (PEM)."),
+	    .help = "certificate (PEM); with --ssl-keyfile the server speaks https"),
+	ROW(key_file, "ssl-keyfile", .group = SERVER, .arg = "FILE", .help = "private key (PEM)"),
 	ROW(client_ca_file, "ssl-ca-certs", .group = SERVER, .arg = "FILE",
-	    .help = "Clients must show a certificate of one of these authorities (PEM)."),
+	    .help = "clients must show a certificate of one of these authorities (PEM)"),
 	ROW(api_key, "api-key", .group = SERVER, .flags = OPT_SECRET,
-	    .help = "Key that requests under /v1 must send as a bearer token."),
+	    .help = "key that requests under /v1 must send as a bearer token"),
 	ROW(keep_alive_ms, "keep-alive-ms", .group = SERVER, .arg = "MS", .flags = OPT_OURS,
 	    .min = 0, .max = 1e9,
-	    .help = "Close connections after this idle time; 0 never does."),
+	    .help = "close connections after this idle time; 0 never does"),
 
 	ROW(model_tag, "model-tag", .group = MODEL, .flags = OPT_POSITIONAL | OPT_NO_CONFIG,
-	    .arg = "MODEL", .help = "The same as --model, in the place where vllm serve has it."),
-	ROW(model, "model", .group = MODEL, .help = "Name of the model, the root in /v1/models."),
+	    .arg = "MODEL", .help = "name of the model, the same as --model"),
+	ROW(model, "model", .group = MODEL, .help = "name of the model, the root in /v1/models"),
 	ROW(served, "served-model-name", .group = MODEL, .arg = "NAME", .flags = OPT_MANY,
-	    .help = "Names under which the model is served; default: its name."),
+	    .help = "names under which the model is served; default: its name"),
 	ROW(tokenizer, "tokenizer", .group = MODEL, .arg = "PATH",
-	    .help = "Tokenizer for counting tokens and writing answers: sim (built in), a "
-		    "tokenizer.json, its directory, or a cached model name."),
+	    .help = "tokenizer for counting tokens and writing answers: sim (built in), a "
+		    "tokenizer.json, its directory, or a cached model name"),
 	ROW(max_model_len, "max-model-len", .group = MODEL, .arg = "TOKENS", .min = 2, .max = 1e9,
-	    .help = "Maximum number of tokens of prompt and answer together."),
+	    .help = "maximum number of tokens of prompt and answer together"),
 	ROW(seed, "seed", .group = MODEL, .min = 0, .max = 9e15,
-	    .help = "Seed of answers, distributions and faults."),
+	    .help = "seed of answers, distributions and faults"),
 
 	ROW(ttft_ms, "ttft-ms", .group = ORACLE, .arg = "DIST", .flags = OPT_OURS,
-	    .help = "Time from the request's arrival to its first token: 20, uniform:10:30, "
-		    "normal:20:5, exp:20 or lognormal:20:0.5 (median, sigma)."),
+	    .help = "time from the request's arrival to its first token: 20, uniform:10:30, "
+		    "normal:20:5, exp:20 or lognormal:20:0.5 (median, sigma)"),
 	ROW(itl_ms, "itl-ms", .group = ORACLE, .arg = "DIST", .flags = OPT_OURS,
-	    .help = "Time between two token events, in the same forms."),
+	    .help = "time between two token events, in the same forms"),
 	ROW(burst_ms, "burst-ms", .group = ORACLE, .arg = "MS", .flags = OPT_OURS, .min = 0,
-	    .max = 1e7, .help = "All streams send together on a grid of this many milliseconds."),
+	    .max = 1e7, .help = "all streams send together on a grid of this many milliseconds"),
 	ROW(tokens_per_event, "tokens-per-event", .group = ORACLE, .arg = "K", .flags = OPT_OURS,
-	    .min = 1, .max = 1024, .help = "Tokens that one event carries."),
+	    .min = 1, .max = 1024, .help = "tokens that one event carries"),
 	ROW(reasoning, "reasoning", .group = ORACLE, .arg = "N", .flags = OPT_OURS, .min = 0,
-	    .max = 1e9, .help = "The first N tokens of a chat answer are reasoning."),
+	    .max = 1e9, .help = "the first N tokens of a chat answer are reasoning"),
 	ROW(spec_tokens, "spec-tokens", .group = ORACLE, .arg = "K", .min = 0,
 	    .max = COUNTER_POSITIONS_MAX,
-	    .help = "Speculative decoding, in the engine model, too: K tokens are drafted for "
-		    "each event after the first; 0 drafts none."),
+	    .help = "speculative decoding, in the engine model, too: K tokens are drafted for "
+		    "each event after the first; 0 drafts none"),
 	ROW(speculative, "speculative-config", .group = ENGINE, .arg = "JSON",
-	    .help = "Speculative decoding in vLLM's form: num_speculative_tokens is --spec-tokens; "
-		    "method decides what proposing drafts costs (ngram, eagle, draft_model ...)."),
+	    .help = "speculative decoding in vLLM's form: num_speculative_tokens is --spec-tokens; "
+		    "method decides what proposing drafts costs (ngram, eagle, draft_model ...)"),
 	ROW(spec_method, "spec-method", .group = ENGINE, .arg = "METHOD",
-	    .help = "The same method by itself."),
+	    .help = "method of --speculative-config"),
 	ROW(spec_acceptance, "spec-acceptance", .group = ORACLE, .arg = "P", .flags = OPT_OURS,
-	    .min = 0, .max = 1, .help = "Probability that a drafted token is accepted, when "
-					"those before it were."),
+	    .min = 0, .max = 1, .help = "probability that a drafted token is accepted, when "
+					"those before it were"),
 	ROW(diffusion_block, "diffusion-block", .group = ORACLE, .arg = "TOKENS",
 	    .flags = OPT_OURS, .min = 0, .max = 4096,
-	    .help = "A diffusion model, in the engine model, too: events are canvases of this "
-		    "many tokens; 0: none."),
+	    .help = "a diffusion model, in the engine model, too: events are canvases of this "
+		    "many tokens; 0: none"),
 	ROW(diffusion_steps, "diffusion-steps", .group = ORACLE, .arg = "N", .flags = OPT_OURS,
-	    .min = 1, .max = 4096, .help = "Denoising steps of each canvas."),
+	    .min = 1, .max = 4096, .help = "denoising steps of each canvas"),
 	ROW(output_len, "output-len", .group = ORACLE, .arg = "DIST", .flags = OPT_OURS,
-	    .help = "Answers end after this many tokens unless ignore_eos is set."),
+	    .help = "answers end after this many tokens unless ignore_eos is set"),
 	ROW(faults, "fault", .group = ORACLE, .arg = "SPEC", .flags = OPT_OURS | OPT_MANY,
-	    .help = "Fault to inject: KIND[@TOKEN][=VALUE][:PROBABILITY or :id=PATTERN]; see the "
-		    "end of this page."),
+	    .help = "fault to inject: KIND[@TOKEN][=VALUE][:PROBABILITY or :id=PATTERN]; see the "
+		    "end of this page"),
 
 	ROW(constraint_form, "constraint-form", .group = ANSWERS, .flags = OPT_OURS,
-	    .choices = constraint_forms, .help = "Request members that constrain answers, in "
+	    .choices = constraint_forms, .help = "request members that constrain answers, in "
 		    "addition to response_format: structured_outputs, or guided_json and similar "
-		    "ones as in servers before 0.12. Others are ignored."),
+		    "ones as in servers before 0.12; others are ignored"),
 	ROW(is_constraint_ignored, "ignore-constraints", .group = ANSWERS, .flags = OPT_OURS,
-	    .help = "Ignore all constraints, like a server that does not know them."),
+	    .help = "ignore all constraints, like a server that does not know them"),
 	ROW(constraint_errors, "constraint-errors", .group = ANSWERS, .arg = "SHARE",
 	    .flags = OPT_OURS, .min = 0, .max = 1,
-	    .help = "Share of constrained answers that violate their constraint slightly; the "
-		    "truth file names them."),
+	    .help = "share of constrained answers that violate their constraint slightly; the "
+		    "truth file names them"),
 	ROW(tool_call_share, "tool-call-share", .group = ANSWERS, .arg = "SHARE",
 	    .flags = OPT_OURS, .min = 0, .max = 1,
-	    .help = "Share of requests with tools and tool_choice auto that are answered by calls."),
+	    .help = "share of requests with tools and tool_choice auto that are answered by calls"),
 	ROW(tool_calls_max, "tool-calls", .group = ANSWERS, .arg = "N", .flags = OPT_OURS, .min = 1,
-	    .max = SCRIPT_CALLS_MAX, .help = "Number of calls in such an answer: from 1 to N."),
+	    .max = SCRIPT_CALLS_MAX, .help = "number of calls in such an answer: from 1 to N"),
 	ROW(tool_call_errors, "tool-call-errors", .group = ANSWERS, .arg = "SHARE",
 	    .flags = OPT_OURS, .min = 0, .max = 1,
-	    .help = "Share of calls whose arguments are slightly wrong."),
+	    .help = "share of calls whose arguments are slightly wrong"),
 	ROW(lora_modules, "lora-modules", .group = ANSWERS, .arg = "NAME=PATH", .flags = OPT_MANY,
 	    .help = "LoRA adapters that are served as models: NAME=PATH, or a JSON object with name, "
-		    "path and base_model_name."),
+		    "path and base_model_name"),
 	ROW(lora, "enable-lora", .group = ANSWERS,
-	    .help = "Requests may name adapters; --lora-modules implies it."),
+	    .help = "requests may name adapters; --lora-modules implies it"),
 	ROW(loras_max, "max-loras", .group = ANSWERS, .arg = "N", .min = 1, .max = ENGINE_LORAS_MAX,
-	    .help = "Maximum number of adapters in one batch; requests with others wait."),
+	    .help = "maximum number of adapters in one batch; requests with others wait"),
 
 	ROW(scheduling, "scheduling-policy", .group = ENGINE, .choices = policies,
-	    .help = "Which request is served first: the one that arrived first, or the one with "
-	    "the lowest priority value."),
+	    .help = "which request is served first: the one that arrived first, or the one with "
+	    "the lowest priority value"),
 	ROW(max_num_seqs, "max-num-seqs", .group = ENGINE, .min = 1, .max = 1e6,
-	    .help = "Maximum number of requests in one batch."),
+	    .help = "maximum number of requests in one batch"),
 	ROW(max_num_batched_tokens, "max-num-batched-tokens", .group = ENGINE, .min = 1,
-	    .max = 1e9, .help = "Token budget of one scheduler step."),
+	    .max = 1e9, .help = "token budget of one scheduler step"),
 	ROW(kv_cache_tokens, "kv-cache-tokens", .group = ENGINE, .flags = OPT_OURS, .min = 1,
-	    .max = 1e12, .help = "Tokens the KV cache holds; running requests that need more "
-				 "are preempted, the newest first."),
+	    .max = 1e12, .help = "tokens the KV cache holds; running requests that need more "
+				 "are preempted, the newest first"),
 	ROW(prefix_caching, "enable-prefix-caching", .group = ENGINE,
-	    .help = "Prefix caching: prompt prefixes that were seen before are not computed "
-	    "again."),
+	    .help = "prefix caching: prompt prefixes that were seen before are not computed "
+	    "again"),
 	ROW(chunked_prefill, "enable-chunked-prefill", .group = ENGINE,
-	    .help = "Split long prompts over several steps; without it they wait for a step that "
-		    "has room for all of the prompt."),
+	    .help = "split long prompts over several steps; without it they wait for a step that "
+		    "has room for all of the prompt"),
 	ROW(chunk_max, "long-prefill-token-threshold", .group = ENGINE, .arg = "TOKENS", .min = 0,
-	    .max = 1e9, .help = "Maximum number of tokens of one prompt in a step; 0: as the "
-	    "budget allows."),
+	    .max = 1e9, .help = "maximum number of tokens of one prompt in a step; 0: as the "
+	    "budget allows"),
 	ROW(is_cached_told, "enable-prompt-tokens-details", .group = ENGINE,
-	    .help = "Report in usage how many prompt tokens were cached."),
+	    .help = "report in usage how many prompt tokens were cached"),
 	ROW(prefill_base_us, "prefill-base-us", .group = ENGINE, .arg = "US", .flags = OPT_OURS,
-	    .min = 0, .max = 1e9, .help = "Cost of a step with any prefill."),
+	    .min = 0, .max = 1e9, .help = "cost of a step with any prefill"),
 	ROW(prefill_us_per_token, "prefill-us-per-token", .group = ENGINE, .arg = "US",
-	    .flags = OPT_OURS, .min = 0, .max = 1e9, .help = "Cost of each prompt token."),
+	    .flags = OPT_OURS, .min = 0, .max = 1e9, .help = "cost of each prompt token"),
 	ROW(decode_base_us, "decode-base-us", .group = ENGINE, .arg = "US", .flags = OPT_OURS,
-	    .min = 0, .max = 1e9, .help = "Cost of a step with any decoding."),
+	    .min = 0, .max = 1e9, .help = "cost of a step with any decoding"),
 	ROW(decode_us_per_seq, "decode-us-per-seq", .group = ENGINE, .arg = "US",
-	    .flags = OPT_OURS, .min = 0, .max = 1e9, .help = "Cost of each decoding request."),
+	    .flags = OPT_OURS, .min = 0, .max = 1e9, .help = "cost of each decoding request"),
 
 	ROW(gpu, "gpu", .group = HARDWARE, .flags = OPT_OURS, .choices = hardware_gpus,
-	    .help = "Model time and memory of this GPU; without --model-shape, for the first known "
-		    "model shape."),
+	    .help = "simulate the speed and memory of this GPU; default for --model-shape: the "
+		    "first known shape"),
 	ROW(shape, "model-shape", .group = HARDWARE, .arg = "SHAPE", .flags = OPT_OURS,
-	    .choices = hardware_shapes, .help = "Shape of the simulated model. A --model whose "
-						"name implies a shape has it without this option."),
+	    .choices = hardware_shapes, .help = "shape of the simulated model; default: the one "
+						"that the name of --model implies"),
 	ROW(tp, "tensor-parallel-size", .group = HARDWARE, .arg = "N", .min = 1, .max = 64,
-	    .help = "Number of GPUs that share every layer."),
+	    .help = "number of GPUs that share every layer"),
 	ROW(pp, "pipeline-parallel-size", .group = HARDWARE, .arg = "N", .min = 1, .max = 64,
-	    .help = "Number of groups of GPUs that hold some of the layers each."),
+	    .help = "number of groups of GPUs that hold some of the layers each"),
 	ROW(dp, "data-parallel-size", .group = HARDWARE, .arg = "N", .min = 1, .max = 64,
-	    .help = "Number of engines; a request goes to the least busy one."),
+	    .help = "number of engines; a request goes to the least busy one"),
 	ROW(dtype, "dtype", .group = HARDWARE, .choices = dtypes,
-	    .help = "Data type of weights and computation."),
+	    .help = "data type of weights and computation"),
 	ROW(quantization, "quantization", .group = HARDWARE, .arg = "METHOD",
-	    .help = "How weights are quantized: fp8, awq, gptq, bitsandbytes, modelopt_fp4 ...; "
-		    "default: what the model's name says."),
+	    .help = "how weights are quantized: fp8, awq, gptq, bitsandbytes, modelopt_fp4 ...; "
+		    "default: what the model's name says"),
 	ROW(kv_cache_dtype, "kv-cache-dtype", .group = HARDWARE,
-	    .help = "Data type of the KV cache: auto, fp8 ..."),
+	    .help = "data type of the KV cache: auto, fp8 ..."),
 	ROW(utilization, "gpu-memory-utilization", .group = HARDWARE, .arg = "SHARE",
 	    .flags = OPT_MIN_EXCLUSIVE, .min = 0, .max = 1,
-	    .help = "Fraction of GPU memory to use."),
+	    .help = "fraction of GPU memory to use"),
 	ROW(kv_bytes, "kv-cache-memory-bytes", .group = HARDWARE, .arg = "BYTES", .min = 1,
-	    .max = 1e15, .help = "Size of the KV cache on each GPU, regardless of free memory."),
+	    .max = 1e15, .help = "size of the KV cache on each GPU, regardless of free memory"),
 	ROW(blocks, "num-gpu-blocks-override", .group = HARDWARE, .arg = "BLOCKS", .min = 1,
-	    .max = 1e12, .help = "Size of the KV cache in blocks."),
+	    .max = 1e12, .help = "size of the KV cache in blocks"),
 	ROW(block_size, "block-size", .group = HARDWARE, .arg = "TOKENS", .min = 1, .max = 4096,
-	    .help = "Tokens of one block of the KV cache."),
+	    .help = "tokens of one block of the KV cache"),
 	ROW(eager, "enforce-eager", .group = HARDWARE,
-	    .help = "No CUDA graphs: faster start, slower small steps."),
+	    .help = "use no CUDA graphs: faster start, slower small steps"),
 	ROW(async_scheduling, "async-scheduling", .group = HARDWARE,
-	    .help = "Scheduling overlaps with the GPU's work (the default)."),
+	    .help = "scheduling overlaps with the GPU's work (the default)"),
 	ROW(load_format, "load-format", .group = HARDWARE, .arg = "FORMAT",
-	    .help = "dummy: weights are not read."),
+	    .help = "format of the weights; dummy: they are not read"),
 	ROW(is_explained, "explain", .group = HARDWARE, .flags = OPT_OURS,
-	    .help = "Print the figures that this hardware model results in, and exit."),
+	    .help = "print the figures that this hardware model results in, and exit"),
 
 	ROW(role, "role", .group = ROLES, .flags = OPT_OURS, .choices = role_names,
-	    .help = "Role in a disaggregated deployment: prefill or decode (kv_producer or kv_consumer of "
-		    "--kv-transfer-config), a proxy in front of them, or a shared cache."),
+	    .help = "role in a disaggregated deployment: prefill or decode (kv_producer or kv_consumer of "
+		    "--kv-transfer-config), a proxy in front of them, or a shared cache"),
 	ROW(kv_transfer, "kv-transfer-config", .group = ROLES, .arg = "JSON",
-	    .help = "In vLLM's form: kv_connector, kv_role, kv_connector_extra_config."),
+	    .help = "in vLLM's form: kv_connector, kv_role, kv_connector_extra_config"),
 	ROW(kv_offloading, "kv-offloading-size", .group = ROLES, .arg = "GIB", .min = 0,
-	    .max = 1e6, .help = "Host memory for blocks that are evicted from the KV cache; using "
-				"them again costs the transfer back."),
+	    .max = 1e6, .help = "host memory for blocks that are evicted from the KV cache; using "
+				"them again costs the transfer back"),
 	ROW(cpu_offload_gib, "cpu-offload-gb", .group = ROLES, .arg = "GIB", .min = 0, .max = 1e5,
-	    .help = "Weights of each GPU that stay in host memory and are read from there in every "
-		    "step."),
+	    .help = "weights of each GPU that stay in host memory and are read from there in every "
+		    "step"),
 	ROW(kv_cache_url, "kv-cache-url", .group = ROLES, .arg = "URL", .flags = OPT_OURS,
-	    .help = "A --role cache whose blocks this server shares with others."),
+	    .help = "a --role cache whose blocks this server shares with others"),
 	ROW(kv_transfer_us, "kv-transfer-us-per-token", .group = ROLES, .arg = "US",
 	    .flags = OPT_OURS, .min = 0, .max = 1e6,
-	    .help = "Time to transfer the KV cache of one token from another server or the host; "
-	    "default: by the GPU's PCIe bandwidth."),
+	    .help = "time to transfer the KV cache of one token from another server or the host; "
+	    "default: by the GPU's PCIe bandwidth"),
 	ROW(prefill_urls, "prefill-url", .group = ROLES, .arg = "URL", .flags = OPT_OURS | OPT_MANY,
-	    .help = "Proxy: URLs of the prefill servers, used in turn."),
+	    .help = "proxy: URLs of the prefill servers, used in turn"),
 	ROW(decode_urls, "decode-url", .group = ROLES, .arg = "URL", .flags = OPT_OURS | OPT_MANY,
-	    .help = "Proxy: URLs of the decode servers."),
+	    .help = "proxy: URLs of the decode servers"),
 	ROW(backend_urls, "backend-url", .group = ROLES, .arg = "URL", .flags = OPT_OURS | OPT_MANY,
-	    .help = "Proxy: URLs of servers that take whole requests, used in turn."),
+	    .help = "proxy: URLs of servers that take whole requests, used in turn"),
 	ROW(kv_host, "kv-host", .group = ROLES, .flags = OPT_OURS,
-	    .help = "Proxy: the host that X-Request-Id names."),
+	    .help = "proxy: the host that X-Request-Id names"),
 	ROW(prefill_kv_port, "prefill-kv-port", .group = ROLES, .flags = OPT_OURS, .min = 1,
-	    .max = 65535, .help = "Proxy: KV port of the prefill server."),
+	    .max = 65535, .help = "proxy: KV port of the prefill server"),
 	ROW(decode_kv_port, "decode-kv-port", .group = ROLES, .flags = OPT_OURS, .min = 1,
-	    .max = 65535, .help = "Proxy: KV port of the decode server."),
+	    .max = 65535, .help = "proxy: KV port of the decode server"),
 	ROW(proxy_timeout_s, "proxy-timeout", .group = ROLES, .arg = "SECONDS", .flags = OPT_OURS,
-	    .min = 0.001, .max = 1e6, .help = "Proxy: time limit of each answer of its servers."),
+	    .min = 0.001, .max = 1e6, .help = "proxy: time limit of each answer of its servers"),
 
 	ROW(startup_scale, "startup-scale", .group = LIFE, .arg = "X", .flags = OPT_OURS, .min = 0,
-	    .max = 1000, .help = "Starting takes as long as loading the model would, times X; until "
-				 "then nothing listens. 0: ready at once."),
+	    .max = 1000, .help = "starting takes as long as loading the model would, times X; until "
+				 "then nothing listens. 0: ready at once"),
 	ROW(die_after, "die-after", .group = LIFE, .arg = "WHEN", .flags = OPT_OURS,
-	    .help = "Fail this long after getting ready (2s, 500ms) or after this many requests "
-		    "(20req), with exit status 1."),
+	    .help = "fail this long after getting ready (2s, 500ms) or after this many requests "
+		    "(20req), with exit status 1"),
 	ROW(is_never_ready, "never-ready", .group = LIFE, .flags = OPT_OURS,
-	    .help = "Load the model, and never listen."),
+	    .help = "load the model, and never listen"),
 	ROW(fail_start, "fail-start", .group = LIFE, .arg = "HOW", .flags = OPT_OURS,
-	    .help = "End while loading: oom (out of GPU memory, exit status 1), killed (by signal "
-		    "9) or exit=N."),
+	    .help = "end while loading: oom (out of GPU memory, exit status 1), killed (by signal "
+		    "9) or exit=N"),
 	ROW(is_term_ignored, "ignore-term", .group = LIFE, .flags = OPT_OURS,
-	    .help = "SIGTERM has no effect."),
+	    .help = "SIGTERM has no effect"),
 	ROW(is_daemon_forked, "fork-daemon", .group = LIFE, .flags = OPT_OURS,
-	    .help = "Leave a process in a separate session, which stays for ten minutes."),
+	    .help = "leave a process in a separate session, which stays for ten minutes"),
 
 	ROW(truth_file, "truth", .group = FILES, .arg = "FILE", .flags = OPT_OURS,
-	    .help = "File for JSON lines: what was sent for each request, and when."),
+	    .help = "file for JSON lines: what was sent for each request, and when"),
 	ROW(requests_file, "requests", .group = FILES, .arg = "FILE", .flags = OPT_OURS,
-	    .help = "File for JSON lines: every request as it was received."),
+	    .help = "file for JSON lines: every request as it was received"),
 
 	ROW(profiler, "profiler-config", .group = FILES, .arg = "JSON",
-	    .help = "In vLLM's form: with profiler torch, POST /start_profile and /stop_profile write "
+	    .help = "in vLLM's form: with profiler torch, POST /start_profile and /stop_profile write "
 		    "a trace of steps and requests to torch_profiler_dir; so does "
-		    "VLLM_TORCH_PROFILER_DIR."),
+		    "VLLM_TORCH_PROFILER_DIR"),
 	ROW(trace_ms, "trace-ms", .group = FILES, .arg = "MS", .flags = OPT_OURS, .min = 0, .max = 1e7,
-	    .help = "How long such a trace continues to grow after /stop_profile was answered."),
+	    .help = "how long such a trace continues to grow after /stop_profile was answered"),
 
 	ROW(is_worker, "engine-worker", .group = WORKER, .flags = OPT_OURS,
-	    .help = "No server: the engine model speaks the worker protocol (docs/guide/adapters.md), "
-		    "as `bench throughput --backend sim` starts it."),
+	    .help = "start no server: the engine model speaks the worker protocol "
+		    "(docs/guide/adapters.md), as `bench throughput --backend sim` starts it"),
 	ROW(account, "account", .group = WORKER, .arg = "FILE", .flags = OPT_OURS,
-	    .help = "Append JSON lines to the file: the modelled cost of each load and batch, and "
-		    "how long it took."),
+	    .help = "append JSON lines to the file: the modelled cost of each load and batch, and "
+		    "how long it took"),
 	ROW(worker_fault, "worker-fault", .group = WORKER, .arg = "KIND", .flags = OPT_OURS,
-	    .help = "How the worker fails: hang, killed, oom, exit=N, close, garbage, not-json, "
+	    .help = "how the worker fails: hang, killed, oom, exit=N, close, garbage, not-json, "
 		    "oversize, cut, wrong-id, short, clock, or an error (missing, flag, model, "
-		    "memory, unsupported, other); append @QUESTION to say when: @load, @put."),
+		    "memory, unsupported, other); append @QUESTION to say when: @load, @put"),
 };
 
 static const char epilog[] =
-	"--ttft-ms, --itl-ms or --burst-ms switches the oracle on; otherwise it is the engine model.\n"
+	"--ttft-ms, --itl-ms or --burst-ms select the oracle; otherwise the engine model is used.\n"
 	"Faults: status=503, slow-start=500ms, slow-headers=1s, slow-body=1s, stall@5=2s,\n"
 	"reset@5, close@5, malformed@3, error-event@4, drop-usage, no-done, crlf, comments,\n"
 	"split, coalesce=2. The token after @ counts from 1. Examples:\n"

@@ -274,7 +274,7 @@ int cmd_store_check(struct cli *c, void *opts)
 
 static const struct opt archive_rows[] = {
 	WHICH,
-	R(is_undone, "undo", .help = "take them out of the archive"),
+	R(is_undone, "undo", .help = "show the runs again"),
 	STORE,
 };
 const struct opt_set cmd_store_archive_set = SET("store archive", archive_rows,
@@ -313,7 +313,7 @@ static const struct opt retain_rows[] = {
 	TRACES,
 };
 const struct opt_set cmd_store_retain_set = SET("store retain", retain_rows,
-	.summary = "Applies limits of age and disk space; call it once a day.",
+	.summary = "Applies limits of age and disk space; run it once a day.",
 	.epilog = "Examples:\n"
 		  "  profllm store retain --archive-days 365 --trace-days 90 --trace-gb 50");
 

@@ -43,47 +43,48 @@ struct tokenizer_opts {
 #define TOKENIZER_WORK "Work"
 #define TOKENIZER_MODEL_ROWS                                                                 \
 	TOKENIZER_ROW(tokenizer, "tokenizer", .group = TOKENIZER_MODEL, .arg = "NAME",       \
-	    .help = "A tokenizer's file, its directory, a model name (org/name), or sim (built " \
-		    "in)."),                                                                 \
+	    .help = "a tokenizer's file, its directory, a model name (org/name), or "        \
+		    "sim (built "                                                            \
+		    "in)"),                                                                  \
 	TOKENIZER_ROW(tokenizer_mode, "tokenizer-mode", .group = TOKENIZER_MODEL,            \
 	    .choices = tokenizer_modes,                                                      \
-	    .help = "mistral: Mistral's own file where a model has several forms."),         \
+	    .help = "mistral: prefer Mistral's own file if a model has several"),            \
 	TOKENIZER_ROW(revision, "revision", .group = TOKENIZER_MODEL,                        \
-	    .help = "Branch, tag or commit of a model name; default: main."),                \
+	    .help = "branch, tag or commit of a model name; default: main"),                 \
 	TOKENIZER_ROW(offline, "offline", .group = TOKENIZER_MODEL,                          \
-	    .help = "Look for a model name in the local cache only, not on the hub.")
+	    .help = "look for a model name in the local cache only, not on the hub")
 
 static const char *const tokenizer_modes[] = { "auto", "mistral", NULL };
 
 #define STREAM_ROWS                                                                          \
 	TOKENIZER_ROW(jsonl, "jsonl", .group = TOKENIZER_INPUT,                              \
-	    .help = "Each line of input and output is JSON."),                               \
+	    .help = "read and write JSON lines"),                                            \
 	TOKENIZER_ROW(threads, "threads", .group = TOKENIZER_WORK, .min = 0, .max = THREADS_MAX, \
-	    .help = "Threads that work on lines, or on files; 0: one for each core."),       \
+	    .help = "threads that process lines or files; 0: one for each core"),            \
 	TOKENIZER_ROW(timing, "timing", .group = TOKENIZER_WORK,                             \
-	    .help = "Print on stderr how long loading and processing took.")
+	    .help = "print on stderr how long loading and processing took")
 #define FILES_ROW(text)                                                                      \
 	TOKENIZER_ROW(files, "FILE", .flags = OPT_POSITIONAL,                                \
-	    .help = text " Standard input without any, or for -.")
+	    .help = text "; default and -: standard input")
 #define ADD_SPECIAL_ROW                                                                      \
 	TOKENIZER_ROW(add_special_tokens, "add-special-tokens", .group = TOKENIZER_INPUT,    \
-	    .help = "Add the ids that the model expects around a text, such as a BOS token.")
+	    .help = "add the ids that the model expects around a text, such as a BOS token")
 
 #define TEXT_ROW                                                                             \
 	TOKENIZER_ROW(text, "text", .group = TOKENIZER_INPUT,                                \
-	    .help = "Use this text instead of files.")
+	    .help = "use this text instead of files")
 
 static const struct opt encode_rows[] = {
-	FILES_ROW("Texts."), TOKENIZER_MODEL_ROWS, TEXT_ROW, ADD_SPECIAL_ROW, STREAM_ROWS,
+	FILES_ROW("files with texts"), TOKENIZER_MODEL_ROWS, TEXT_ROW, ADD_SPECIAL_ROW, STREAM_ROWS,
 };
 static const struct opt decode_rows[] = {
-	FILES_ROW("Ids."), TOKENIZER_MODEL_ROWS,
+	FILES_ROW("files with token IDs"), TOKENIZER_MODEL_ROWS,
 	TOKENIZER_ROW(skip_special_tokens, "skip-special-tokens", .group = TOKENIZER_INPUT,
-	    .help = "Leave out tokens that are marked special."),
+	    .help = "leave out tokens that are marked special"),
 	STREAM_ROWS,
 };
 static const struct opt count_rows[] = {
-	FILES_ROW("Texts."), TOKENIZER_MODEL_ROWS, TEXT_ROW, ADD_SPECIAL_ROW, STREAM_ROWS,
+	FILES_ROW("files with texts"), TOKENIZER_MODEL_ROWS, TEXT_ROW, ADD_SPECIAL_ROW, STREAM_ROWS,
 };
 static const struct opt compile_rows[] = { TOKENIZER_MODEL_ROWS };
 
@@ -91,7 +92,7 @@ static const struct tokenizer_opts tokenizer_defaults = { .tokenizer_mode = "aut
 
 const struct opt_set cmd_tokenizer_encode_set = {
 	.command = "tokenizer encode",
-	.summary = "Text in, token ids out.",
+	.summary = "Converts text to token IDs.",
 	.usage = "--tokenizer NAME [FILE...] [options]",
 	.epilog = "Each FILE is one text and gives one line of ids. With --jsonl each line is one: a\n"
 		  "string, or an object with \"text\" or \"prompt\", and gives {\"ids\": [...]}.\n"
@@ -103,7 +104,7 @@ const struct opt_set cmd_tokenizer_encode_set = {
 };
 const struct opt_set cmd_tokenizer_decode_set = {
 	.command = "tokenizer decode",
-	.summary = "Token ids in, text out.",
+	.summary = "Converts token IDs to text.",
 	.usage = "--tokenizer NAME [FILE...] [options]",
 	.epilog = "Each line holds one sequence: ids with blanks between; with --jsonl an array of\n"
 		  "ids, or an object with \"ids\", which gives {\"text\": \"...\"}. Without --jsonl\n"
@@ -556,12 +557,12 @@ done:
 
 static const struct opt show_rows[] = {
 	TOKENIZER_MODEL_ROWS,
-	TOKENIZER_ROW(json, "json", .help = "One JSON object, the stages as the file has them."),
+	TOKENIZER_ROW(json, "json", .help = "print one JSON object with the stages as in the file"),
 };
 
 const struct opt_set cmd_tokenizer_show_set = {
 	.command = "tokenizer show",
-	.summary = "Where a tokenizer comes from, what it is made of, and its special tokens.",
+	.summary = "Shows where a tokenizer comes from, its parts and its special tokens.",
 	.usage = "--tokenizer NAME [options]",
 	.epilog = "Examples:\n"
 		  "  profllm tokenizer show --tokenizer Qwen/Qwen3-8B\n"

@@ -156,8 +156,7 @@ static size_t group_at(const struct opt_page *p, size_t i)
 static void show_foreign_groups(struct opt_page *p)
 {
 	if (p->foreign.n)
-		buf_add_text(p->out, "\nGroups of the engine's arguments, which may be mixed with "
-			     "them:\n");
+		buf_add_text(p->out, "\nArguments of the engine are accepted, too; --help=GROUP lists those of a group:\n");
 	for (size_t i = 0; i < p->foreign.n; i++) {
 		size_t n = group_at(p, i);
 
@@ -178,7 +177,7 @@ static bool show_foreign(struct opt_page *p, const char *group)
 		if ((*group && !is_same(name, group)) || !group_at(p, i))
 			continue;
 		is_found = true;
-		buf_printf(p->out, "\n%s, the engine's:\n", name);
+		buf_printf(p->out, "\n%s, an argument group of the engine:\n", name);
 		for (size_t j = i; j < p->foreign.n; j++)
 			if (strcmp(p->foreign.row[j].group, name) == 0)
 				show_foreign_row(p, &p->foreign.row[j]);
@@ -195,7 +194,7 @@ static size_t show_foreign_named(struct opt_page *p, const char *part)
 		if (!holds(p->foreign.row[i].name, part))
 			continue;
 		if (n++ == 0)
-			buf_printf(p->out, "\nArguments of the engine's matching '%s':\n", part);
+			buf_printf(p->out, "\nArguments of the engine that match '%s':\n", part);
 		show_foreign_row(p, &p->foreign.row[i]);
 	}
 	return n;
@@ -302,7 +301,7 @@ static void add_facts(struct opt_page *p, const struct opt *o, struct buf *text)
 			buf_printf(text, "%s%s", i ? ", " : "", o->choices[i]);
 		sep = "; ";
 	}
-	if (opt_has_range(o)) {
+	if (opt_has_range(o) && !(isinf(o->min) && isinf(o->max))) {
 		buf_add_text(text, sep);
 		opt_range(o, text);
 		sep = "; ";

@@ -209,7 +209,7 @@ void opt_foreign_show(const struct opt_rest *rest, struct buf *out)
 		redact_tail(out, start, REDACT_SETTINGS);
 		width = out->len - start;
 		buf_printf(out, "%*s# given, %s\n", width < 46 ? (int)(48 - width) : 2, "",
-			   by ? "the engine's" : "unknown");
+			   by ? "an argument of the engine" : "unknown");
 		i += words;
 	}
 }
@@ -750,8 +750,7 @@ static int apply_trees(struct parse *p)
 		if (!p->tree[i])
 			continue;
 		if (is_whole_given)
-			buf_printf(&p->result->notes, "--%s as one JSON text is dropped: its "
-				   "--%s.KEY options replace it\n", o->name, o->name);
+			buf_printf(&p->result->notes, "--%s as one JSON text is ignored, because --%s.KEY options replace it\n", o->name, o->name);
 		p->result->given[i / 64] |= UINT64_C(1) << i % 64;
 		if (opt_read(p->set, o, p->values, str_of(opt_dotted_text(p->tree[i], p->arena)),
 			     p->arena, p->e) < 0)

@@ -53,8 +53,9 @@ static int check_candidates(const struct suite *s, struct config_findings *f)
 					       experiment_mode_name(x->mode));
 		if (length_of(x) != length_of(first) ||
 		    strcmp(length_key(x), length_key(first)) != 0)
-			return config_complain(s->config, f, bench, length_key(x), "search.best needs "
-					       "experiments of one length; %s has another one than %s",
+			return config_complain(s->config, f, bench, length_key(x), "search.best "
+					       "needs experiments of the same length; the length "
+					       "of %s differs from that of %s",
 					       s->member[i].label, s->member[0].label);
 	}
 	return 0;

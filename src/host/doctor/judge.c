@@ -397,7 +397,7 @@ static void judge_realtime(const struct doctor_machine *m, struct doctor_row *r)
 
 static void judge_stamps(const struct doctor_machine *m, struct doctor_row *r)
 {
-	VALUE(m->is_stamped ? "yes, seen on a connection of our own" : "none came");
+	VALUE(m->is_stamped ? "yes, tested with a connection of this program" : "none came");
 	if (m->is_stamped)
 		return;
 	r->verdict = DOCTOR_PROBLEM;

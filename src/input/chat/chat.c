@@ -118,8 +118,7 @@ int chat_unescape(const char *what, const char *text, struct arena *a, struct st
 		int byte = *p == '\\' ? escaped(p + 1, &n) : (unsigned char)*p;
 
 		if (byte < 0) {
-			rc = err_set(e, ERR_USAGE, "%s: '\\%.3s' is no escape; there are \\n, \\r, "
-				"\\t, \\\\ and \\xHH", what, p + 1);
+			rc = err_set(e, ERR_USAGE, "%s: unknown escape '\\%.3s'; expected \\n, \\r, \\t, \\\\ or \\xHH", what, p + 1);
 			break;
 		}
 		buf_add_char(&plain, (char)byte);
@@ -312,8 +311,8 @@ static int confirm(struct probing *p, const struct chat_wrap *w, struct str cont
 	chat_apply(w, content, &want);
 	is_same = str_eq(buf_str(&want), buf_str(&p->text));
 	buf_release(&want);
-	return is_same ? 0 : err_set(e, ERR_RUN, "the chat template of %s does more than put texts "
-		"around a message", p->by->name);
+	return is_same ? 0 : err_set(e, ERR_RUN, "the chat template of %s does not only add text "
+		"before and after a message", p->by->name);
 }
 
 static int learn(struct probing *p, struct arena *a, struct chat_wrap *out, struct err *e)
@@ -328,7 +327,8 @@ static int learn(struct probing *p, struct arena *a, struct chat_wrap *out, stru
 	if (render(p, plain, e))
 		return -1;
 	if (!cut_around(buf_str(&p->text), plain, &w.prefix, &w.suffix))
-		return err_set(e, ERR_RUN, "the chat template of %s does not show a message once",
+		return err_set(e, ERR_RUN, "the chat template of %s does not contain the message "
+					   "exactly once",
 			p->by->name);
 	w.prefix = arena_str(a, w.prefix);
 	w.suffix = arena_str(a, w.suffix);
@@ -375,8 +375,8 @@ static int render_ids(void *self, struct str content, struct buf *text, struct e
 		tokenizer_encode(p->tokenizer, buf_str(text), false, &p->again) ||
 		p->again.count != p->ids.count || (p->ids.count &&
 		memcmp(p->again.id, p->ids.id, p->ids.count * sizeof *p->ids.id) != 0))
-		return err_set(e, ERR_RUN, "the text of the ids that %s/tokenize gives for a "
-			"message does not give these ids again", p->server->base_url);
+		return err_set(e, ERR_RUN, "%s/tokenize: the ids of a message, decoded and encoded "
+			"again, are other ids", p->server->base_url);
 	return 0;
 }
 

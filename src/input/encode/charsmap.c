@@ -60,13 +60,13 @@ static int check(const struct charsmap *c, struct err *e)
 		if (unit & VALUE_BIT && i > 0)
 			continue; /* no walk steps onto a value, but each begins with unit 0 */
 		if (base >= c->units)
-			return err_set(e, ERR_PARSE, "character map: unit %zu of its trie leads to "
-				"unit %zu; there are %zu", i, base, c->units);
+			return err_set(e, ERR_PARSE, "character map: entry %zu of its trie refers "
+				"to entry %zu, but there are only %zu", i, base, c->units);
 		if (!ends_key(unit))
 			continue;
 		base = c->unit[base] & ~VALUE_BIT;
 		if (base >= c->pool_bytes || (c->pool[base] & 0xc0) == 0x80)
-			return err_set(e, ERR_PARSE, "character map: no replacement begins at "
+			return err_set(e, ERR_PARSE, "character map: there is no replacement at "
 				"byte %zu of %zu", base, c->pool_bytes);
 	}
 	return 0;
@@ -100,7 +100,8 @@ struct charsmap *charsmap_new(struct str bytes, struct err *e)
 	for (size_t i = 0; i < 4 && i < bytes.n; i++)
 		trie_bytes |= (uint32_t)p[i] << 8 * i;
 	if (bytes.n < 4 || trie_bytes < 4 || trie_bytes % 4 || trie_bytes > bytes.n - 4) {
-		err_set(e, ERR_PARSE, "character map of %zu bytes has no trie of %u bytes",
+		err_set(e, ERR_PARSE, "character map of %zu bytes cannot contain a trie of %u "
+				      "bytes",
 			bytes.n, trie_bytes);
 		return NULL;
 	}
@@ -213,7 +214,7 @@ static int read_symbols(struct spm_normalizer *s, const struct json_value *v, st
 		key[i] = (struct trie_key){ json_text(list->item + i, STR("")), (uint32_t)i };
 		if (key[i].bytes.n == 0)
 			rc = err_set(e, ERR_PARSE, "has a SentencePiece normalizer whose symbol "
-				"number %zu is no text", i);
+				"number %zu is not a text", i);
 	}
 	if (rc == 0 && count > 0) {
 		trie_build(&s->symbols, key, count);

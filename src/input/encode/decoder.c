@@ -234,8 +234,9 @@ static int show(struct decoder_maker *k, uint32_t id, size_t place, struct decod
 	char byte;
 
 	if (decoder_steps_run(d->step, d->token_steps, (unsigned)place, &k->work, &text))
-		return err_set(e, ERR_PARSE, "has a decoder that fails on its token %u: the text "
-			"outgrows %u bytes, or a regular expression gives up", id,
+		return err_set(e, ERR_PARSE, "has a decoder that fails on token %u: the text "
+			"exceeds %u bytes, or a regular expression needs too much time or "
+			"memory", id,
 			TOKEN_SHOWN_BYTES_MAX);
 	if (d->kind == DECODER_BYTE_RUNS && byte_of(text) >= 0) {
 		byte = (char)byte_of(text);

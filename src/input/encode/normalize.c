@@ -875,7 +875,8 @@ int normalize_explain(const struct normalizer *n, const struct normalize_work *w
 	if (w->failure == NORMALIZE_NO_LIBRARY)
 		return library_open(&lib_library, e) < 0 ?
 			       err_wrap(e, "the tokenizer's normalizer (%s)", type) :
-			       err_set(e, ERR_RUN, "utf8proc was not there a moment ago; try again");
+			       err_set(e, ERR_RUN, "the library utf8proc could not be loaded the "
+						   "first time; try again");
 	if (w->failure == NORMALIZE_GAVE_UP)
 		return err_set(e, ERR_LIMIT, "the regular expression of normalizer step %zu (%s) "
 			"needs more CPU time or memory than is allowed on a text of %zu bytes",

@@ -498,7 +498,7 @@ static int build(struct unigram *u, const struct trie *trie, const double *score
 	for (uint32_t node = 0; rc == 0 && node + 1 < trie->nodes; node++)
 		if (b.is_end[node] && !place_children(&b, node, score))
 			rc = err_set(e, ERR_LIMIT, "has a Unigram model that would need more than "
-				"%zu places for the %zu beginnings of its tokens", b.units_max,
+				"%zu entries for the %zu prefixes of its tokens", b.units_max,
 				trie->nodes);
 	grow_to(&b, u->units + b.codes + 1);
 	free(b.unit_of);

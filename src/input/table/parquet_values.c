@@ -294,7 +294,8 @@ static int begin_runs(struct parquet_values *v, struct err *e)
 	uint32_t n = left(v) < 4 ? 0 : little_endian(v->p);
 
 	if (left(v) && (left(v) < 4 || n > left(v) - 4))
-		return err_set(e, ERR_PARSE, "runs of truth values that pass the page's end");
+		return err_set(e, ERR_PARSE, "a run of booleans extends beyond the end of the "
+					     "page");
 	v->p += left(v) ? 4 : 0;
 	v->runs = runs((struct str){ (const char *)v->p, n }, 1);
 	return 0;

@@ -643,7 +643,7 @@ static void add_need(struct buf *out, const struct matched_row *row)
 	}
 	buf_add_text(out, n->from == MATCHED_FROM_RUNS ? "; at least " : "; about ");
 	if (n->clusters)
-		buf_printf(out, "%zu configurations with servers of their own%s", n->clusters,
+		buf_printf(out, "%zu configurations, each on its own server%s", n->clusters,
 			   n->sessions ? ", or " : "");
 	if (n->sessions)
 		buf_printf(out, "%zu server sessions a side%s", n->sessions,

@@ -71,7 +71,7 @@ static int quoted(struct reader *r)
 	while (r->at < r->text.n && r->text.p[r->at] != '"')
 		r->at++;
 	if (r->at == r->text.n || r->at == from)
-		return wrong(r, "the name of expected a column and a closing quote");
+		return wrong(r, "expected the name of a column and a closing quote");
 	return add_column(r, (struct str){ r->text.p + from, r->at++ - from });
 }
 

@@ -467,7 +467,8 @@ static int check_row(struct index *x, const struct row *r, struct err *e)
 	if (r->id <= 0)
 		return err_set(e, ERR_USAGE, "run %lld: numbers of runs are above 0", (long long)r->id);
 	if (x->n_rows >= INDEX_ROWS_MAX)
-		return err_set(e, ERR_LIMIT, "the index holds %zu runs, no more fit in (INDEX_ROWS_MAX)",
+		return err_set(e, ERR_LIMIT, "the index holds %zu runs and has no room for more "
+					     "(INDEX_ROWS_MAX)",
 			       x->n_rows);
 	for (size_t i = 0; i < r->n; i++) {
 		const struct cell *cell = &r->cell[i];
