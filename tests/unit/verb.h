@@ -51,14 +51,19 @@ enum {
 	VERB_TIMES = 1,     /* numbers with a fraction become # */
 	VERB_ERR_TIMES = 2, /* on stderr alone */
 	VERB_NO_ERR = 4,    /* stderr is not compared */
-	VERB_FLAT = 8,      /* JSON files become a line for each value, and of times only names */
+	VERB_NO_OUT = 8,    /* stdout is not */
+	VERB_FLAT = 16,     /* JSON files become a line for each value, and of times only names */
 };
 
 struct verb_case {
 	const char *line;  /* without "profllm" */
 	int status;
 	unsigned mask;
-	const char *files; /* those that are compared too, with blanks between them; may be NULL */
+	/*
+	 * Those that are compared too, with blanks between them; may be NULL. Of +N:FILE what is
+	 * new, of which there are N lines some time.
+	 */
+	const char *files;
 	const char *env;   /* NAME=VALUE with blanks between them; may be NULL */
 	const char *const *varies; /* see verb_varies; ended by NULL; may be NULL */
 };
@@ -228,6 +233,9 @@ static inline void verb_free_port(const char *name)
 
 /* ---- answers ---- */
 
+#define INSTANT_DIGITS 13 /* of nanoseconds since 1970, and of what is added up of them */
+
+/* Numbers with a fraction become #, and "huge" what no measurement here can be. */
 static inline void verb_mask_times(struct buf *b)
 {
 	struct buf out = { 0 };
@@ -249,12 +257,15 @@ static inline void verb_mask_times(struct buf *b)
 			buf_add_char(&out, *p++);
 			continue;
 		}
-		if (has_point) {
+		if (has_point || end - p >= INSTANT_DIGITS) {
+			double size = strtod(p, NULL);
+
 			/* Columns move with the width of a number. */
 			while (out.len > 1 && out.data[out.len - 1] == ' ' &&
 			       out.data[out.len - 2] == ' ')
 				out.len--;
-			buf_add_char(&out, '#');
+			buf_add_text(&out, has_point && size > 1e9 ? "huge" : "#");
+			end += end[strspn(end, " ")] == '\n' ? strspn(end, " ") : 0;
 		} else {
 			buf_add(&out, p, (size_t)(end - p));
 		}
@@ -293,8 +304,13 @@ static const char *const verb_varies[] = {
 /* The same of runs against a server; a line that begins with what follows - is left out. */
 static const char *const verb_serve_varies[] = {
 	"-  DEGRADED", "-  INVALID", "-  VALID", "-  Note:", "-  What to do:", "-The measurement is ",
-	"Verdict: ", "~",
-	NULL,
+	"Verdict: ", "date = ", "start_ns = ", "stop_ns = ", "_id_prefix = ", "verdict = ",
+	"-profllm.options.", "-profllm.series.", "-profllm.requests.", "-profllm.slow_gaps",
+	"-profllm.sketches.", "-rps_change_events", "-profllm.verdicts.", "Slow gaps: ",
+	"Slow by server", "Settled means: ", "Prompt salt: ", "salt_key = ", "runs.saved = ",
+	"the saved result is that of run ", "requests_role_first = ",
+	"-profllm.settled", "-profllm.notes", "-profllm.reasons", "-profllm.host", "-profllm.client",
+	"-profllm.system", "-profllm.machine", NULL,
 };
 
 /* A line by one of those rules; false: it has nothing of the kind. */
@@ -388,13 +404,51 @@ static inline void verb_flat(struct buf *b)
 	arena_release(&a);
 }
 
+static size_t verb_seen; /* bytes of +N:FILE before the line; one of these in a line */
+
+static inline size_t verb_size(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? (size_t)st.st_size : 0;
+}
+
+/* Waits until there are n new lines and leaves these. */
+static inline void verb_new_lines(const char *path, size_t from, unsigned long n, struct buf *text)
+{
+	int64_t until_ns = clock_mono_ns() + VERB_PATIENCE_NS;
+	struct err e = { 0 };
+
+	for (;;) {
+		unsigned long lines = 0;
+
+		buf_reset(text);
+		if (file_read(path, SIZE_MAX, text, &e) < 0)
+			buf_reset(text);
+		for (size_t i = from; i < text->len; i++)
+			lines += text->data[i] == '\n';
+		if (lines >= n)
+			break;
+		if (clock_mono_ns() > until_ns)
+			fail_msg("%s has %lu new lines, not %lu", path, lines, n);
+		usleep(2000);
+	}
+	memmove(text->data, text->data + from, text->len - from);
+	text->len -= from;
+}
+
 static inline void verb_add_file(struct buf *out, const char *title, const char *path, unsigned mask,
 				 const char *const *varies)
 {
 	struct buf text = { 0 };
 	struct err e = { 0 };
 
-	if (file_read(path, SIZE_MAX, &text, &e) < 0) {
+	if (*path == '+') {
+		char *end;
+		unsigned long n = strtoul(path + 1, &end, 10);
+
+		verb_new_lines(end + 1, verb_seen, n, &text);
+	} else if (file_read(path, SIZE_MAX, &text, &e) < 0) {
 		buf_printf(out, "-- %s: absent\n", title);
 		return;
 	}
@@ -482,13 +536,16 @@ static inline void verb_check(const struct verb_case *c)
 	int64_t began_ns = clock_mono_ns();
 	int status;
 
+	if (c->files && strchr(c->files, '+'))
+		verb_seen = verb_size(strchr(strchr(c->files, '+'), ':') + 1);
 	snprintf(out, sizeof(out), "%s/.out", dir);
 	snprintf(err, sizeof(err), "%s/.err", dir);
 	status = verb_end(verb_begin(c->line, c->env, out, err));
 	if (getenv("VERBOSE"))
 		print_message("%5.0f ms %s\n", (double)(clock_mono_ns() - began_ns) / 1e6, c->line);
 	buf_printf(&got, "status %d\n", status);
-	verb_add_file(&got, "stdout", out, c->mask, c->varies);
+	if (!(c->mask & VERB_NO_OUT))
+		verb_add_file(&got, "stdout", out, c->mask, c->varies);
 	if (!(c->mask & VERB_NO_ERR))
 		verb_add_file(&got, "stderr", err, c->mask & VERB_ERR_TIMES ? VERB_TIMES : c->mask,
 			      c->varies);
