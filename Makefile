@@ -125,7 +125,7 @@ $(O)/unit/$(1): tests/unit/test_$(1).c $$(call layer_obj,$$(call closure,$(first
 	@mkdir -p $$(@D)
 	$$(call say,UNIT,$$@)
 	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(WARN) $$(CFLAGS) $$(CPPFLAGS) -MMD -MP -MF $$@.d -Itests/unit \
-		$$(LDFLAGS) -o $$@ $$(filter %.c %.o,$$^) $$(TEST_LDLIBS)
+		$$(LDFLAGS) -o $$@ $$< $$(filter %.o,$$^) $$(TEST_LDLIBS)
 endef
 $(foreach u,$(UNIT),$(eval $(call unit_rule,$(u))))
 

@@ -127,8 +127,8 @@ sub read_reach
 	}
 }
 
-# The tests that reach a line: those of its file, of its layer, and the quickest first. A line
-# without code of its own, as in a table, is reached by all that reach the file.
+# The tests that reach a line: those of its file, of its layer, and the quickest first; one at least,
+# however long it takes. A line without code of its own, as in a table, is reached by all that reach the file.
 sub judges
 {
 	my ($path, $number) = @_;
@@ -139,8 +139,8 @@ sub judges
 	my %far = map { $_ => /^\Q$layer\E(_|$)/ ? (/_\Q$stem\E/ ? 0 : 1) : 2 } @all;
 	@all = sort { $far{$a} <=> $far{$b} || clean_s($a) <=> clean_s($b) || $a cmp $b } @all;
 	splice @all, $tests_max if @all > $tests_max;
-	my $left_s = $tests_s;
-	return grep { ($left_s -= clean_s($_)) > 0 } @all;
+	my ($left_s, $n) = ($tests_s, 0);
+	return grep { ($left_s -= clean_s($_)) > 0 || !$n++ } @all;
 }
 
 # How long a test takes without any change, in seconds; 0 while that is unknown.

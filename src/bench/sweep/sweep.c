@@ -451,10 +451,10 @@ int sweep_save(const char *path, const struct json_value *tree, struct err *e)
 static int judge(struct sweep *s, char *const *argv, int status, struct err *e)
 {
 	const char *shown = sweep_argv_text(s, argv);
+	const char *signal = status > 128 ? sigabbrev_np(status - 128) : NULL;
 
-	if (status > 128)
-		err_set(e, ERR_RUN, "Command '%s' died with <Signals.SIG%s: %d>.", shown,
-			sigabbrev_np(status - 128) ? sigabbrev_np(status - 128) : "?",
+	if (signal)
+		err_set(e, ERR_RUN, "Command '%s' died with <Signals.SIG%s: %d>.", shown, signal,
 			status - 128);
 	else
 		err_set(e, ERR_RUN, "Command '%s' returned non-zero exit status %d.", shown,
