@@ -22,6 +22,7 @@ enum run_how {
 	RUN_NO_DOCUMENT = 4,
 	RUN_NO_FILES = 8,
 	RUN_NO_OUTPUT = 16,
+	RUN_CUT = 32,       /* load ends at any moment */
 };
 
 struct run_case {
@@ -66,15 +67,19 @@ static inline void run_mask_all(struct buf *b, unsigned how)
 		{ "127\\.0\\.0\\.1:[0-9]+", "127.0.0.1:PORT" },
 		{ "(port|--port|ports) [0-9]+", "port PORT" },
 		{ "exp_[0-9]+_[0-9]+_[0-9a-f]+", "EXP" },
-		{ "(process|pid) [0-9]+", "process PID" },
+		{ "(process |pid |pid=)[0-9]+", "process PID" },
 		{ "[0-9]+-[0-9]+-[0-9]+[T ][0-9]+:[0-9:.]+Z?", "TIME" },
 		{ "\"2[0-9]{4}\"", "\"PORT\"" },
 		{ "127\\.0\\.0\\.1", "LOOPBACK" },
 		{ "profllm\\.owner=[^']*", "profllm.owner=OWNER" },
+		{ "(_[0-9]+)+\\.[0-9]+\\.pt", "_N.pt" }, { "^2[0-9]{4}$", "PORT" },
+		{ "[0-9.]+ us\\b", "# us" },
+		{ "\\(killed: [^)]*\\)", "(killed: WHY)" }, { "Failed to connect.*", "CURL" },
 		{ "is [0-9.]+ ms", "is # ms" },
-		{ "/tmp/profllm-[A-Za-z0-9]+", "TEMPORARY" },
+		{ "/tmp/profllm-[A-Za-z0-9-]+", "TEMPORARY" },
 		{ "[0-9]{8}-[0-9]{6}", "TIME" },
 	}, measured[] = {
+		{ "[0-9#]+(\\.[0-9]+)? ([num]?s|min)\\b", "# s" }, { "[0-9.]+ tokens/s", "# tokens/s" },
 		{ "[0-9]+\\.[0-9]+(e[-+]?[0-9]+)?", "#" },
 		{ "; about [0-9#]+ (s|min) left", "" },
 		{ "about [0-9#]+ (s|min)", "about # s" },
@@ -98,7 +103,7 @@ static inline void run_add_text(struct buf *out, const char *title, const char *
 {
 	static const char *const left_out[] = {
 		"TTFT median", "The measurement is", "Best ", "No best ", "Next: ", "  Note: ",
-		"  DEGRADED", "  INVALID", "  What to do", "  VALID", "It is ", "Verdict:",
+		"Note: ", " VERDICT", "  VERDICT", "  What to do", "It is ", "Verdict:", " What to do",
 	};
 	struct buf text = { 0 };
 	char *line[4096], *rest, *one;
@@ -111,6 +116,8 @@ static inline void run_add_text(struct buf *out, const char *title, const char *
 	buf_add_char(&text, '\0');
 	text.len--;
 	run_mask_all(&text, how);
+	if (how & RUN_CUT)
+		run_mask(&text, "^(Error|[0-9]+ requests? to) .*\n", "");
 	if (how & RUN_SORTED)
 		run_mask(&text, "^\\[[0-9]+/", "[N/");
 	for (rest = text.data; (one = strsep(&rest, "\n"));) {
@@ -124,6 +131,7 @@ static inline void run_add_text(struct buf *out, const char *title, const char *
 			is_report = false;
 			continue;
 		}
+		is_report = is_report && !str_starts(str_of(one), STR("Status: "));
 		for (size_t i = 0; !(how & RUN_EXACT) && i < sizeof(left_out) / sizeof(*left_out); i++)
 			is_out |= str_starts(str_of(own), str_of(left_out[i])) ||
 				  str_starts(str_of(one), str_of(left_out[i]));
@@ -181,11 +189,10 @@ static inline void run_add_value(struct buf *out, const struct json_value *v, co
 	}
 	if (v->kind == JSON_NULL)
 		return;
-	buf_printf(out, "%s = ", path);
 	if (v->kind == JSON_REAL && (!is_config || strstr(path, "startup_s") || strstr(path, "capacity")))
-		buf_add_text(out, "#");
-	else
-		json_put_value(&w, v);
+		return;
+	buf_printf(out, "%s = ", path);
+	json_put_value(&w, v);
 	buf_add_char(out, '\n');
 }
 
@@ -204,7 +211,7 @@ static inline void run_add_other_lines(struct buf *out, const char *a, struct bu
 	}
 }
 
-static inline void run_add_document(struct buf *out, const char *path)
+static inline void run_add_document(struct buf *out, const char *path, unsigned how)
 {
 	struct buf text = { 0 }, first = { 0 };
 	struct arena a = { 0 };
@@ -243,6 +250,10 @@ static inline void run_add_document(struct buf *out, const char *path)
 	run_add_value(&text, v, "");
 	buf_add_char(&text, '\0');
 	run_mask_all(&text, RUN_EXACT);
+	if (how & RUN_CUT)
+		run_mask(&text, "[0-9]+ requests, [0-9]+ events, [0-9]+ tokens", "N requests");
+	if (how & RUN_CUT)
+		run_mask(&text, "^results\\..*_(requests|tokens) = .*\n", "");
 	buf_add_text(out, text.data);
 	buf_release(&first);
 	buf_release(&text);
@@ -267,14 +278,14 @@ static inline void run_add_names(struct buf *out, const char *folder)
 	struct buf names = { 0 };
 
 	run_n_found = 0;
-	if (ftw(folder, run_keep_name, 16) < 0)
+	if (ftw(folder, run_keep_name, 16) < 0 || !run_n_found)
 		return;
 	qsort(run_found, run_n_found, sizeof(*run_found), run_compare);
 	for (size_t i = 0; i < run_n_found; i++) {
 		buf_printf(&names, "%s\n", run_found[i]);
 		free(run_found[i]);
 	}
-	run_mask(&names, "_[0-9]+_[0-9]+\\.[0-9]+\\.", "_N.");
+	run_mask(&names, "(_[0-9]+)+\\.[0-9]+\\.pt", "_N.pt");
 	run_mask(&names, "\\.[0-9]{9,}\\.[0-9]+\\.", ".AT.");
 	run_mask(&names, "scheduler/[^/]*/", "scheduler/RUN/");
 	run_mask(&names, "[0-9]{8}[-_T][0-9]{6}[^/\n]*", "TIME");
@@ -322,6 +333,7 @@ static inline void run_check(const struct run_case *c)
 {
 	struct buf line = { 0 }, got = { 0 }, title = { 0 };
 	char path[256], *files, *rest, *one;
+	int64_t began_ns;
 	int status;
 
 	snprintf(path, sizeof(path), "%s.yaml", c->name);
@@ -330,7 +342,10 @@ static inline void run_check(const struct run_case *c)
 	buf_printf(&line, "run --progress none --config %s.yaml --output %s.json %s", c->name, c->name,
 		   c->words ? c->words : "");
 	buf_printf(&title, "%s %s", c->name, c->words ? c->words : "");
+	began_ns = clock_mono_ns();
 	status = verb_end(run_begin(line.data, c->env));
+	if (getenv("VERBOSE"))
+		print_message("%s: %lld ms\n", title.data, (clock_mono_ns() - began_ns) / 1000000ll);
 	buf_printf(&got, "status %d\n", status);
 	if (!(c->how & RUN_NO_OUTPUT)) {
 		run_add_text(&got, "stdout", ".out", c->how);
@@ -338,7 +353,7 @@ static inline void run_check(const struct run_case *c)
 	}
 	if (!(c->how & RUN_NO_DOCUMENT)) {
 		snprintf(path, sizeof(path), "%s.json", c->name);
-		run_add_document(&got, path);
+		run_add_document(&got, path, c->how);
 	}
 	if (!(c->how & RUN_NO_FILES)) {
 		snprintf(path, sizeof(path), "%s.d", c->name);
@@ -374,6 +389,7 @@ static inline int run_setup(void **state)
 	if (mkdir(run_folder, 0700) < 0 || link(verb_value(STR("PROFLLM")), run_program) < 0)
 		return -1;
 	verb_let("PROFLLM", run_program);
+	verb_let("DIR", dir);
 	mkdir("state", 0700);
 	setenv("XDG_RUNTIME_DIR", dir, 1);
 	setenv("XDG_STATE_HOME", dir, 1);
@@ -389,3 +405,18 @@ static inline int run_teardown(void **state)
 	rmdir(run_folder);
 	return verb_teardown(state);
 }
+
+#define RUN_MAIN(setup, ...) \
+	int main(int argc, char **argv) \
+	{ \
+		const struct CMUnitTest tests[] = { __VA_ARGS__ }; \
+		if (argc > 1) \
+			return profllm_main(argc, argv); \
+		return cmocka_run_group_tests(tests, setup, run_teardown); \
+	}
+
+#define RUN_SIM "server: {command: sim, model: sim, ttft_ms: 2, itl_ms: 1}\n"
+#define RUN_BENCH "benchmark: {tokenizer: sim, num_prompts: 2, random_input_len: 8, random_output_len: 2, " \
+	"max_concurrency: 2, temperature: 0"
+#define RUN_QUIET "telemetry: {enabled: false}\n"
+#define RUN_LOAD RUN_BENCH "}\n" RUN_QUIET
