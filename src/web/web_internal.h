@@ -46,7 +46,7 @@ bool answers_get(struct answers *s, struct str key, struct json_writer *w);
 void answers_put(struct answers *s, struct str key, struct str members);
 /*
  * Asks what the first page asks before anybody does, at the start and once the data has not changed
- * for a second; for calling again and again, by one thread.
+ * for three seconds; for calling again and again, by one thread.
  */
 struct prepared {
 	uint64_t version, seen; /* of the data: asked about, and at the last call */
