@@ -97,7 +97,11 @@ void answers_put(struct answers *s, struct str key, struct str members)
 
 /* ---- before the first request ---- */
 
-#define SETTLED_NS 1000000000
+/*
+ * Three looks of the store at what others have changed (upload.c): while runs come in, each look
+ * finds some, and what is asked now is of use until the next one only.
+ */
+#define SETTLED_NS 3000000000
 
 /* The result is in the kept answers, or in those that the index keeps. */
 static void ask(struct web *w, const char *method, const char *path, const char *query)

@@ -46,7 +46,7 @@ bool answers_get(struct answers *s, struct str key, struct json_writer *w);
 void answers_put(struct answers *s, struct str key, struct str members);
 /*
  * Computes the first page's answers before the first request, at the start and whenever the data
- * has not changed for a second. Called repeatedly, by one thread.
+ * has not changed for three seconds. Called repeatedly, by one thread.
  */
 struct prepared {
 	uint64_t version, seen; /* of the data: asked about, and at the last call */

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "core/base/clock.h"
+#include "results/store/store_internal.h"
 
 #define STORE_RIG "test_store_threads_c"
 #include "store_rig.h"
@@ -17,6 +18,7 @@
 #define THREADS 6
 #define ROUNDS 12
 #define AT_ONCE 5
+#define OPENED 60
 
 struct shared {
 	struct store *store[2];
@@ -185,6 +187,37 @@ static void test_removed_meanwhile(void **state)
 {
 	(void)state;
 	with_stores(removed_meanwhile);
+}
+
+/* A snapshot is of use also where runs come in while a store is opened with it. */
+static void opened_meanwhile(const char *url)
+{
+	struct crowd w = { .store = open_store(url, false) };
+	struct arena a = { 0 };
+	struct put_result out[AT_ONCE];
+	pthread_t thread;
+
+	must(store_put(w.store, make_runs(&a, "first", 0, AT_ONCE), AT_ONCE, STR(""), &a, out, e));
+	store_close(w.store); /* which writes the snapshot */
+	w.store = open_store(url, false);
+	assert_int_equal(pthread_create(&thread, NULL, put_more, &w), 0);
+	for (int i = 0; i < OPENED; i++) {
+		struct store *s = open_store(url, true);
+
+		assert_true(s->saved > 0); /* else all runs were read from the database */
+		store_close(s);
+	}
+	atomic_store(&w.is_over, true);
+	pthread_join(thread, NULL);
+	assert_true(w.n_put > 0);
+	store_close(w.store);
+	arena_release(&a);
+}
+
+static void test_opened_meanwhile(void **state)
+{
+	(void)state;
+	with_stores(opened_meanwhile);
 }
 
 /* Several that make the same store at the same moment. */
@@ -386,6 +419,7 @@ int main(void)
 		cmocka_unit_test(test_many_at_once),
 		cmocka_unit_test(test_made_by_several),
 		cmocka_unit_test(test_removed_meanwhile),
+		cmocka_unit_test(test_opened_meanwhile),
 		cmocka_unit_test(test_connections_cut),
 		cmocka_unit_test(test_server_hangs),
 	};

@@ -458,26 +458,37 @@ static int count_index(struct store *s, int64_t *out, struct err *e)
 }
 
 /*
- * A snapshot is this store's when its number is among those the store gave out, and its runs are as
- * many.
+ * Within a transaction of d, so that runs which others add meanwhile are in neither count: whether
+ * the index, as loaded from a snapshot, has all runs once it is brought up to date. A snapshot is
+ * this store's when its number is among those that the store gave out, and its runs are as many.
  */
+static bool is_completed(struct store *s, struct db *d, struct err *why)
+{
+	int64_t change = 0, there = 0, known = 0;
+
+	if (change_number(d, &change, why) < 0 || !MIGRATE_SAME_STORE(s->sequence, change) ||
+	    s->sequence > change)
+		return false;
+	/* Also when nothing has changed since: then store_follow() does not read them. */
+	return columns_read(&s->columns, d, why) == 0 && store_follow(s, d, &change, why) == 0 &&
+	       count_index(s, &known, why) == 0 &&
+	       db_integer(d, "SELECT count(*) FROM documents", NULL, 0, 0, &there, why) == 0 &&
+	       there == known;
+}
+
 static int load(struct store *s, struct err *e)
 {
 	struct err why = { 0 };
-	int64_t sequence = 0, change, there = 0, known = 0;
+	int64_t sequence = 0;
+	bool is_whole;
 
-	if (change_number(s->writer, &change, e) < 0)
-		return -1;
 	if (s->snapshot && index_load(s->snapshot, &s->index, &sequence, &why) == 1) {
-		if (MIGRATE_SAME_STORE(sequence, change) && sequence <= change) {
-			s->sequence = s->saved = sequence;
-			/* Also when nothing has changed since, which refresh() then finds. */
-			if (columns_read(&s->columns, s->writer, &why) == 0 &&
-			    refresh(s, &why) == 0 && count_index(s, &known, e) == 0 &&
-			    db_integer(s->writer, "SELECT count(*) FROM documents", NULL, 0, 0, &there,
-				       e) == 0 && there == known)
-				return 0;
-		}
+		s->sequence = s->saved = sequence;
+		if (db_begin(s->writer, DB_READ, e) < 0)
+			return -1;
+		is_whole = is_completed(s, s->writer, &why);
+		if (db_end(s->writer, is_whole ? 0 : -1, &why) == 0)
+			return 0;
 		index_free(s->index);
 		columns_release(&s->columns);
 	}
