@@ -464,7 +464,7 @@ struct setup_point {
 };
 
 /* The median, its ends, and within them the 95 % interval of the median; NAN of none. */
-struct folded { double value, low, high, sure_low, sure_high; size_t n; };
+struct folded { double value, sure_low, sure_high; size_t n; };
 
 /*
  * result: the metric that a configuration must have to count when a workload is chosen. color: the

@@ -131,9 +131,9 @@ export interface CurveOptions {
 /** Values that all lie above this share of the largest one have an axis of their own range. */
 const NEAR = 0.5;
 
-/** Points whose repeats have a thin line from min to max. */
-const hasWhisker = (p: CurvePoint, lines: Lines): boolean =>
-	p.is_frontier || (lines !== 'best' && !p.is_invalid);
+/** Points whose repeats have a thin line. */
+export const hasWhisker = (p: CurvePoint, lines: Lines): boolean =>
+	(p.is_frontier || (lines !== 'best' && !p.is_invalid)) && (p.x_min < p.x_max || p.y_min < p.y_max);
 
 /** A logarithm makes only what is 0 impossible; what it is good for, the values say. */
 export function plansOf(o: CurveOptions, size: Size): { x: Plan; y: Plan } {
@@ -226,7 +226,7 @@ function dotOf(s: Spot, index: number, { o, ink, sides, isMany }: Styled): objec
 	};
 }
 
-/** Through these points in their order, in a colour; of repeats a thin line from min to max. */
+/** Through these points in their order, in a colour; of repeats a thin line over the interval of their median. */
 function joined(id: string, points: CurvePoint[], color: string, opacity: number): object {
 	return { type: 'line', id, silent: true, symbol: 'none', z: 2,
 		lineStyle: { color, width: 2, opacity }, data: points.map((p) => [p.x, p.y]) };
