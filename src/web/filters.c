@@ -7,6 +7,7 @@
 
 #include "results/index/names.h"
 #include "web/api.h"
+#include "web/web_internal.h"
 
 #define MEASURED_WEIGHT 0.01
 #define NAMES_MIN 20     /* fewer texts are no names, however different they are */
@@ -341,7 +342,7 @@ static void put_option(struct json_writer *w, const struct column_info *c, const
 	json_end_object(w);
 }
 
-static int options(const struct web_request *r, struct web_answer *a, struct err *e)
+static int make_options(const struct web_request *r, struct web_answer *a, struct err *e)
 {
 	const unsigned members = ASK_FILTER | ASK_SHOWN | ASK_FACET_VALUES | ASK_BINS;
 	struct columns_split differing;
@@ -366,6 +367,27 @@ static int options(const struct web_request *r, struct web_answer *a, struct err
 				   columns_split_find(&differing, split.item[i].column->name));
 	json_end_array(&a->json);
 	json_member_null(&a->json, "next");
+	return 0;
+}
+
+/*
+ * Every page asks for them, and they hang on nothing but the data and the query: hundreds of columns,
+ * each with its values, take longer to make than to send.
+ */
+static int options(const struct web_request *r, struct web_answer *a, struct err *e)
+{
+	const char *text = arena_printf(r->arena, "%s %llu %.*s", r->route->path,
+					(unsigned long long)index_view_version(r->view),
+					(int)r->query.n, r->query.p ? r->query.p : "");
+	size_t from = a->body.len;
+
+	if (answers_get(&r->web->kept, str_of(text), &a->json))
+		return 0;
+	if (make_options(r, a, e) < 0)
+		return -1;
+	if (!a->body.is_over)
+		answers_put(&r->web->kept, str_of(text), (struct str){ a->body.data + from,
+								       a->body.len - from });
 	return 0;
 }
 

@@ -324,7 +324,20 @@ static void scaling(void **state)
 	rig_near(v, "series/0/points/1/high", 182);
 	rig_near(v, "series/0/points/1/speedup", 181 / 101.0);
 	rig_near(v, "series/0/points/2/efficiency", 301 / 101.0 / 4);
-	assert_true(rig_has_note(v, "1 series have one size"));
+	assert_true(rig_has_note(v, "1 series has one size of server.tensor_parallel_size only and is left out"));
+	assert_false(rig_has_note(v, "environment.server.version"));
+	/* A size that was measured with another version scales by that version, too. */
+	for (int i = 0; i < 2; i++) {
+		rig_text(&r, "server.model", "m");
+		rig_number(&r, "server.tensor_parallel_size", 8);
+		rig_number(&r, "hardware.gpus", 8);
+		rig_number(&r, "output_throughput", 900);
+		rig_text(&r, "environment.server.version", i ? "0.13" : "0.12");
+		rig_run(&r, 0);
+	}
+	v = rig_ask(&r, analyse_scaling, "{\"metric\": \"output_throughput\", "
+		    "\"by\": \"server.tensor_parallel_size\"}");
+	assert_true(rig_has_note(v, "1 of 2 series mix runs of 3 values of environment.server.version ("));
 	/* of times the inverse */
 	v = rig_ask(&r, analyse_scaling, "{\"metric\": \"median_ttft_ms\", \"series\": [], "
 		    "\"by\": \"server.tensor_parallel_size\"}");

@@ -458,6 +458,29 @@ static void same_series(void **state)
 	assert_int_equal(rig_count(v, "series"), 1);
 	rig_same(v, "axis", "day");
 	rig_end(&r);
+	/* Of a server whose version is not known the default is not, so TP 1 is another configuration. */
+	rig_begin(&r);
+	for (int i = 0; i < 20; i++) {
+		if (i >= 10)
+			rig_number(&r, "server.tensor_parallel_size", 1);
+		put_night(&r, (struct night){ .night = i, .v = i < 10 ? 100 : 50 });
+	}
+	v = rig_ask(&r, analyse_trends, ASK);
+	assert_int_equal(rig_count(v, "series"), 2);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(rig_count(v, arena_printf(&r.arena, "series/%d/changes", i)), 0);
+	rig_end(&r);
+	/* Where it is known, TP 2 is another one and TP 1 is not. */
+	rig_begin(&r);
+	for (int i = 0; i < 30; i++) {
+		if (i >= 10)
+			rig_number(&r, "server.tensor_parallel_size", i < 20 ? 1 : 2);
+		put_night(&r, (struct night){ .night = i, .v = i < 20 ? 100 : 150, .version = "0.12.0" });
+	}
+	v = rig_ask(&r, analyse_trends, ASK);
+	assert_int_equal(rig_count(v, "series"), 2);
+	assert_int_equal(rig_count(v, "series/0/points") * rig_count(v, "series/1/points"), 20 * 10);
+	rig_end(&r);
 }
 
 /* The simulator's costs are its code: a change of them is found, not set apart. */

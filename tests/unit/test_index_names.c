@@ -27,6 +27,7 @@ static const struct {
 	{ "spec_decode_acceptance_rate", "metric", "%", 1, true, "Spec decode acceptance rate" },
 	{ "total_input_tokens", "metric", "tokens", 0, true, "Total input tokens" },
 	{ "run_id", "run", "", 0, false, "Run ID" },
+	{ "timestamp", "run", "", 0, false, "Date" },
 	{ "experiment_duration_s", "run", "s", 0, false, "Experiment duration" },
 	{ "server.tensor_parallel_size", "server", "", 0, false, "tensor_parallel_size" },
 	{ "server.compilation_config.mode", "server", "", 0, false, "compilation_config.mode" },

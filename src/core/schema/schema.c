@@ -77,8 +77,12 @@ static bool matches(const char *pattern, const char *key)
 
 const struct schema_field *schema_field_find(const char *key)
 {
+	/* A key without a place matches itself alone; one that is asked for by its pattern, only so. */
+	bool is_pattern = strchr(key, '<');
+
 	for (size_t i = 0; i < schema_field_count; i++)
-		if (strcmp(schema_fields[i].key, key) == 0 || matches(schema_fields[i].key, key))
+		if (matches(schema_fields[i].key, key) ||
+		    (is_pattern && strcmp(schema_fields[i].key, key) == 0))
 			return &schema_fields[i];
 	return NULL;
 }

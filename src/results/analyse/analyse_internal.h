@@ -452,8 +452,8 @@ struct setup_point {
 	size_t n_older;            /* runs of older versions, not used */
 };
 
-/* The median, minimum and maximum, and the 95 % interval of the median; NAN if there are none. */
-struct folded { double value, low, high, sure_low, sure_high; size_t n; };
+/* The median, and the 95 % interval of the median; NAN if there are none. */
+struct folded { double value, sure_low, sure_high; size_t n; };
 
 /*
  * result: the metric that a configuration must have to count when a workload is chosen. color: the

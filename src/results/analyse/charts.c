@@ -452,8 +452,12 @@ int analyse_parallel(const struct analyse_request *r, struct json_writer *w, str
  *   speedup = value / value at the smallest size (the inverse where lower is better)
  *   efficiency = speedup / (size / smallest size)
  *
- * A series is defined by everything else that makes runs comparable, without the size's column.
+ * A series is defined by everything else that makes runs comparable, without the size's column and
+ * without the engine's version, so a series may have several versions: a note says so.
  */
+
+static const struct str version_column = { "environment.server.version", 26 };
+#define VERSIONS_NAMED_MAX 4 /* in the note */
 
 struct sized { double size, value; };
 
@@ -517,6 +521,7 @@ struct scaling {
 	const struct analyse_request *r;
 	struct str by, metric, *key;
 	size_t n_keys;
+	bool has_version;
 	struct rows rows;
 };
 
@@ -553,7 +558,7 @@ static int read_request(struct scaling *s, struct err *e)
 		return -1;
 	if (!series || series->kind == JSON_NULL)
 		given = parts_present(s->r, parts_series_default, &n);
-	s->key = arena_alloc(s->r->arena, (n + 2) * sizeof(*s->key));
+	s->key = arena_alloc(s->r->arena, (n + 3) * sizeof(*s->key));
 	for (size_t i = 0; i < n; i++) {
 		/* The number of GPUs follows from the sizes. */
 		bool is_size = str_eq(given[i], s->by) ||
@@ -565,7 +570,43 @@ static int read_request(struct scaling *s, struct err *e)
 	}
 	s->key[s->n_keys] = s->by;
 	s->key[s->n_keys + 1] = s->metric;
-	return parts_select(s->r, s->key, s->n_keys + 2, &s->rows, e);
+	s->has_version = index_column(s->r->view, version_column);
+	s->key[s->n_keys + 2] = version_column;
+	return parts_select(s->r, s->key, s->n_keys + (s->has_version ? 3 : 2), &s->rows, e);
+}
+
+/* Series whose medians are over several versions: where sizes have others, that is no scaling. */
+static void note_versions(const struct scaling *s, const struct series_list *l, struct notes *notes)
+{
+	const struct value *version = s->rows.value + (s->n_keys + 2) * s->rows.n;
+	struct map all = { 0 };
+	struct buf names = { 0 };
+	size_t mixed = 0;
+
+	for (size_t i = 0; s->has_version && i < l->shown; i++) {
+		const struct series *one = &l->series[i];
+		bool is_mixed = false;
+
+		for (size_t k = 1; k < one->n && !is_mixed; k++)
+			is_mixed = !series_same_value(version[one->member[0]], version[one->member[k]]);
+		mixed += is_mixed;
+		for (size_t k = 0; is_mixed && k < one->n; k++) {
+			const char *text = parts_cell_text(s->r->arena, version[one->member[k]]);
+
+			if (map_get(&all, str_of(text), NULL))
+				continue;
+			map_put(&all, str_of(text), k);
+			if (all.count <= VERSIONS_NAMED_MAX)
+				buf_printf(&names, "%s%s", all.count > 1 ? ", " : "", text);
+		}
+	}
+	if (mixed)
+		parts_note(notes, "%zu of %zu series mix runs of %zu values of %.*s (%s%s): their medians are "
+			   "over all of these, so filter by one", mixed, l->shown, all.count,
+			   (int)version_column.n, version_column.p, names.data,
+			   all.count > VERSIONS_NAMED_MAX ? ", ..." : "");
+	map_release(&all);
+	buf_release(&names);
 }
 
 int analyse_scaling(const struct analyse_request *r, struct json_writer *w, struct err *e)
@@ -594,11 +635,13 @@ int analyse_scaling(const struct analyse_request *r, struct json_writer *w, stru
 		shown += put_series(&s, w, &l, i);
 	json_end_array(w);
 	if (l.shown > shown)
-		parts_note(&notes, "%zu series have one size of %.*s only and are left out",
-			   l.shown - shown, (int)s.by.n, s.by.p);
+		parts_note(&notes, "%zu series %s one size of %.*s only and %s left out", l.shown - shown,
+			   l.shown - shown == 1 ? "has" : "have", (int)s.by.n, s.by.p,
+			   l.shown - shown == 1 ? "is" : "are");
 	if (l.n > l.shown)
 		parts_note(&notes, "%zu series; the %zu with the most runs were looked at", l.n,
 			   l.shown);
+	note_versions(&s, &l, &notes);
 	counting_put(w, &counting, 1);
 	counting_notes(&counting, 1, &notes);
 	parts_put_notes(w, &notes);

@@ -735,7 +735,7 @@ static void set_sure(struct folded *f, const double *sorted)
 struct folded setups_fold(const struct setups *s, const struct setup_point *p, size_t metric,
 			  const bool *keep)
 {
-	struct folded out = { NAN, NAN, NAN, NAN, NAN, 0 };
+	struct folded out = { NAN, NAN, NAN, 0 };
 	double few[8], *x = p->n <= 8 ? few : mem_array(p->n, sizeof(*x));
 
 	for (size_t i = 0; i < p->n; i++) {
@@ -744,8 +744,6 @@ struct folded setups_fold(const struct setups *s, const struct setup_point *p, s
 	}
 	if (out.n) {
 		out.value = parts_median(x, out.n);
-		out.low = x[0];
-		out.high = x[out.n - 1];
 		set_sure(&out, x);
 	}
 	if (x != few)

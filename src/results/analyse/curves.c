@@ -682,8 +682,8 @@ static void put_point(const struct curves *c, struct json_writer *w, const struc
 	json_end_array(w);
 	for (size_t k = 0; k < 2; k++) {
 		parts_put_number(w, key[k][0], d->at[k].value);
-		parts_put_number(w, key[k][1], d->at[k].low);
-		parts_put_number(w, key[k][2], d->at[k].high);
+		parts_put_number(w, key[k][1], d->at[k].sure_low);
+		parts_put_number(w, key[k][2], d->at[k].sure_high);
 	}
 	parts_put_number(w, "load", d->p->load);
 	json_member_text(w, "label", d->is_frontier || d->is_best ? name_of(c, d) : setups_load_text(&c->s, d->p));

@@ -277,6 +277,12 @@ static void add_words(struct buf *label, struct str name)
 	}
 }
 
+/* When a run began, whatever the result that says it calls it. */
+static bool is_moment(struct str name)
+{
+	return str_is(name, "timestamp");
+}
+
 void column_label(struct str name, struct buf *out)
 {
 	const struct derived_column *derived = derived_column(name);
@@ -284,8 +290,8 @@ void column_label(struct str name, struct buf *out)
 	struct str prefix = STR("steady_state.");
 	struct buf label = { 0 };
 
-	if (derived) {
-		buf_add_text(out, derived->label);
+	if (derived || is_moment(name)) {
+		buf_add_text(out, derived ? derived->label : "Date");
 		return;
 	}
 	if (str_starts(name, prefix) && !memchr(name.p + prefix.n, '.', name.n - prefix.n)) {

@@ -12,6 +12,7 @@ import { rangeOf, ticksOf } from '../../../web/src/app/pages/compare/forest';
 import {
 	aloneReason, configuredOf, mainlyAt, panelColumns, panelsOf,
 } from '../../../web/src/app/pages/compare/configured';
+import { differsBetween } from '../../../web/src/app/pages/compare/parameters';
 import { EVERYTHING } from '../../../web/src/app/filter';
 import type { Compare, Comparison, CompareMetric, CompareParameter } from '../../../web/src/lib/api';
 
@@ -78,6 +79,33 @@ it('draws a panel per value of the first column, a line per configuration over t
 	expect(panels.map((p) => [p.name, p.lines.length])).toEqual([['b200', 1], ['h100', 1]]);
 	expect(panels[0].lines[0].points.map((p) => [p.load, p.a, p.b]))
 		.toEqual([[1, 100, 101], [8, 100, 108]]);
+});
+
+it('gives many lines the colors of one column', () => {
+	const columns = ['server.gpu', 'server.tensor_parallel_size', 'benchmark.max_concurrency', 'benchmark.request_rate'];
+	const list = ['a', 'b'].flatMap((gpu) => [1, 2, null].flatMap((tp) => [1, 2, 4].flatMap((rate) => [1, 8].map((load) =>
+		({ configuration: `${gpu} ${tp} ${rate} ${load}`, values: [gpu, tp, load, rate], ids: [[1], [2]] })))));
+	const known = configuredOf({ configurations: list, matched_by: columns } as unknown as Compare);
+	const m = { configurations: list.map((c) => ({ configuration: c.configuration, baseline: 1, value: 2 })) };
+	const [panel] = panelsOf(columns, known, m as unknown as CompareMetric, 0);
+	expect(panel.lines.length).toBe(9);
+	expect([...new Set(panel.lines.map((l) => l.color))].sort())
+		.toEqual(['TP1', 'TP2', 'tensor_parallel_size not set']);
+	const few = panelsOf(columns, known, m as unknown as CompareMetric, 1);
+	expect(few.every((p) => p.lines.every((l) => l.color === l.name))).toBe(true);
+});
+
+it('calls no difference what a stray run or the names of runs make', () => {
+	const p = (column: string, ...values: [unknown, number][][]): CompareParameter => ({ column, differs: 'between',
+		group: '', values: values.map((of) => of.map(([value, n]) => ({ value, count: n }))) } as CompareParameter);
+	const groups = [{ n: 100 }, { n: 100 }] as Compare['groups'], is = (q: CompareParameter): boolean =>
+		differsBetween(q, groups, [0, 1]);
+	expect(is(p('dtype', [[null, 99], ['auto', 1]], [[null, 100]]))).toBe(false);
+	expect(is(p('dtype', [[null, 97], ['auto', 3]], [[null, 100]]))).toBe(true);
+	expect(is(p('dtype', [['fp8', 100]], [['bf16', 100]]))).toBe(true);
+	const names = (at: number): [unknown, number][] => Array.from({ length: 9 }, (_, i) => [`r${at + i}`, 1]);
+	expect(is(p('tags.note', names(0), names(9)))).toBe(false);
+	expect(is(p('name', names(0), names(9)))).toBe(true);
 });
 
 it('says where a change mainly lies, if one column explains it', () => {

@@ -2,9 +2,8 @@
 import { shortNames, shortValue, type Named } from '../../../web/src/app/pages/runs/names';
 import { isListed, suggestions } from '../../../web/src/app/pages/runs/panel';
 import { since, toggled } from '../../../web/src/app/pages/runs/quick';
-import { metricFirst } from '../../../web/src/app/pages/runs/table';
-import { idsOf, linesOf, spreadText } from '../../../web/src/app/pages/runs/view';
-import type { ColumnOption } from '../../../web/src/app/query';
+import { idsOf, isJudged, linesOf, metricFirst, spreadText } from '../../../web/src/app/pages/runs/view';
+import type { ColumnOption, Facet } from '../../../web/src/app/query';
 import type { Values } from '../../../web/src/app/api';
 
 const row = (id: number, name: string | null, values: Values = {}): Named =>
@@ -25,6 +24,18 @@ it('shows the first metric next to the names on a phone', () => {
 	expect(metricFirst(['verdict', C, 'median_ttft_ms'], options))
 		.toEqual(['median_ttft_ms', 'verdict', C]);
 	expect(metricFirst(['verdict', C], options)).toEqual(['verdict', C]);
+});
+
+it('leaves out a column of verdicts that is empty', () => {
+	const facet = (column: string, missing: number, ...values: string[]): Facet => ({ column, missing, others: 0,
+		distinct: values.length, values: values.map((value) => ({ value, count: 1, selected: false })) });
+	const is = (...counts: Facet[]): boolean => isJudged(counts, 100, new Map());
+	expect(is(facet('verdict', 99, 'VALID'), facet('status', 0, 'completed'))).toBe(false);
+	expect(is(facet('verdict', 99, 'INVALID'), facet('status', 0, 'completed'))).toBe(true);
+	expect(is(facet('verdict', 90, 'VALID'), facet('status', 0, 'completed'))).toBe(true);
+	expect(is(facet('verdict', 100), facet('status', 0, 'completed', 'failed'))).toBe(true);
+	expect(is(facet('verdict', 100), facet('status', 0, 'completed'))).toBe(false);
+	expect(isJudged(undefined, 0, new Map([['verdict', { distinct: 1 } as ColumnOption]]))).toBe(true);
 });
 
 it('splits names with keys before each key, whatever their values hold', () => {

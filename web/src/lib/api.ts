@@ -1026,8 +1026,9 @@ export interface CurveLine {
 export interface CurvePoint {
 	ids: number[]; // its repeats, at most 200
 	x: number; // the median
-	y: number; x_min: number; x_max: number; y_min: number; y_max: number; load: number | null;
-	label: string;
+	y: number;
+	x_min: number; // the lower end of the median's 95 % interval; of up to six repeats the least
+	x_max: number; y_min: number; y_max: number; load: number | null; label: string;
 	is_frontier: boolean; // of its color
 	is_best: boolean; // on the frontier of all colors
 	is_degraded: boolean; // x or y is DEGRADED in one of its runs

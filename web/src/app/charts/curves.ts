@@ -131,9 +131,9 @@ export interface CurveOptions {
 /** If all values are above this share of the largest one, the axis does not begin at zero. */
 const NEAR = 0.5;
 
-/** Points whose repeats have a thin line from min to max. */
-const hasWhisker = (p: CurvePoint, lines: Lines): boolean =>
-	p.is_frontier || (lines !== 'best' && !p.is_invalid);
+/** Points whose repeats have a thin line. */
+export const hasWhisker = (p: CurvePoint, lines: Lines): boolean =>
+	(p.is_frontier || (lines !== 'best' && !p.is_invalid)) && (p.x_min < p.x_max || p.y_min < p.y_max);
 
 /** Only values of 0 prevent a logarithmic axis; whether it is useful depends on the values. */
 export function plansOf(o: CurveOptions, size: Size): { x: Plan; y: Plan } {
@@ -226,7 +226,7 @@ function dotOf(s: Spot, index: number, { o, ink, sides, isMany }: Styled): objec
 	};
 }
 
-/** Through these points in their order, in a colour; of repeats a thin line from min to max. */
+/** Through these points in their order, in a colour; of repeats a thin line over the interval of their median. */
 function joined(id: string, points: CurvePoint[], color: string, opacity: number): object {
 	return { type: 'line', id, silent: true, symbol: 'none', z: 2,
 		lineStyle: { color, width: 2, opacity }, data: points.map((p) => [p.x, p.y]) };

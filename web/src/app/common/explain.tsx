@@ -120,6 +120,8 @@ export const TOPICS = {
 			['Headroom', 'What these servers carry beyond the asked rate.'],
 			['Needs a higher load', 'The limits were kept at every measured load: the true rate is higher. Measure a '
 				+ 'higher load, or search.'],
+			['At most', 'So many GPUs are enough by what was measured, and no other configuration needs fewer. A higher '
+				+ 'load may show that still fewer would do.'],
 		],
 		'A load at which more than 1 % of the requests failed is not kept, whatever its latencies.',
 	] },

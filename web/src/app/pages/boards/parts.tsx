@@ -15,9 +15,11 @@ import { count, exactCell, measured, showCell } from '../../show';
 import { useFilter, usePageTarget, useShown } from '../../state';
 import { textCodec, useSearch, useUrlState } from '../../url';
 import { shortNames } from '../runs/names';
-import { columnsCodec, groupCodec, sortCodec } from '../runs/view';
+import { columnsCodec, groupCodec, metricFirst, sortCodec } from '../runs/view';
 
-const ROWS = 20, MEDIAN = 3;
+const ROWS = 20, MEDIAN = 3, SMALL_PX = 640;
+/** Of ten runs one has a verdict, or the column is empty for all that people see. */
+const JUDGED_ONE_OF = 10;
 const text = textCodec('');
 
 /** The page itself, which leaves out its controls in a block. */
@@ -52,7 +54,11 @@ function TablePart(): ReactNode {
 		return <Failure error={answer.error} onRetry={() => void answer.refetch()} />;
 	if (!answer.data)
 		return <Loading />;
-	const { items, total, folded } = answer.data, names = answer.data.columns.filter((c) => !SAID.includes(c));
+	const { items, total, folded } = answer.data;
+	const isJudged = items.some((row) => row.values.status === 'failed') || items.filter((row) =>
+		typeof row.values.verdict === 'string').length * JUDGED_ONE_OF >= items.length;
+	const listed = answer.data.columns.filter((c) => !SAID.includes(c) && (c !== 'verdict' || isJudged));
+	const names = innerWidth < SMALL_PX ? metricFirst(listed, new Map(columns.all.map((c) => [c.column, c]))) : listed;
 	if (!total)
 		return <Empty title="No runs match" icon="filter" />;
 	const short = shortNames(items.map((row) => ({ id: row.id, name: row.values.name, kind: undefined,
@@ -61,7 +67,7 @@ function TablePart(): ReactNode {
 	return (
 		<>
 			<div className="scroll-x" tabIndex={0} role="group" aria-label="Runs">
-				<table className="plain-table">
+				<table className="plain-table board-runs">
 					<thead><tr><th scope="col">Run</th>{names.map((c) => (
 						<th key={c} scope="col" className={isNumber(c) ? 'num' : undefined}>{columns.measure(c).label}</th>
 					))}</tr></thead>
@@ -81,22 +87,27 @@ function TablePart(): ReactNode {
 				</table>
 			</div>
 			{(folded ?? total) > items.length && <p className="dim small-text">The first {items.length} of {count(folded ?? total,
-				folded === undefined ? 'run' : 'configuration')}.</p>}
+				folded === undefined || folded === total ? 'run' : 'configuration')}.</p>}
 		</>
 	);
 }
 
-/** The median of a metric over the runs of the address, without what is INVALID. */
+/**
+ * The median of a metric over the runs of the address, without what is INVALID; of several workloads over
+ * the one with the most runs, which is named: a median over unlike runs means nothing.
+ */
 function NumberPart(): ReactNode {
 	const [filter] = useFilter(), [metric] = useUrlState('m', text), [w] = useUrlState('w', text);
 	const columns = useColumns(), target = usePageTarget(), m = columns.measure(metric);
 	const of = useMemo(() => (w ? both(filter, [{ column: 'workload', in: [w] }]) : asked(filter)), [filter, w]);
-	const answer = useRead('POST /api/analysis/distribution', { filter: of, metric, group: [] }, metric !== '');
+	const answer = useRead('POST /api/analysis/distribution', { filter: of, metric,
+		group: columns.of('workload') ? ['workload'] : [] }, metric !== '' && columns.isReady);
 	if (answer.isError)
 		return <Failure error={answer.error} onRetry={() => void answer.refetch()} />;
 	if (!answer.data)
 		return <Loading />;
-	const group: Distribution['groups'][number] | undefined = answer.data.groups[0];
+	const { groups } = answer.data, group: Distribution['groups'][number] | undefined = [...groups]
+		.sort((a, b) => b.n - a.n)[0], workload = group?.key['workload'];
 	const v = group?.quantiles[MEDIAN];
 	if (v === undefined)
 		return <p className="dim">No run has {m.label}.</p>;
@@ -104,7 +115,8 @@ function NumberPart(): ReactNode {
 		<p className="number-block">
 			<Link className="big-number" to={target('/runs')} title={`${v}${m.unit ? ` ${m.unit}` : ''}: show the runs`}
 				data-value={v}>{measured(v)}{m.unit && <span className="unit">{m.unit}</span>}</Link>
-			<span className="dim">{group.n === 1 ? m.label : `Median ${m.label} of ${count(group.n, 'run')}`}</span>
+			<span className="dim">{group.n === 1 ? m.label : `Median ${m.label} of ${count(group.n, 'run')}`}
+				{typeof workload === 'string' && `: ${workload}`}{groups.length > 1 && ', the workload with the most runs'}</span>
 		</p>
 	);
 }

@@ -5,7 +5,8 @@ import { useCallback, useMemo, useState, type KeyboardEvent, type ReactNode } fr
 import { titleOf, type Size } from '../../charts/axis';
 import { Chart, type Click } from '../../charts/chart';
 import {
-	curvesOption, frontier, looksOf, plansOf, spotsOf, tipRows, usualLines, type CurveOptions, type Lines, type Spot,
+	curvesOption, frontier, hasWhisker, looksOf, plansOf, spotsOf, tipRows, usualLines,
+	type CurveOptions, type Lines, type Spot,
 } from '../../charts/curves';
 import type { Ink } from '../../charts/ink';
 import { useIsBlock } from '../../common/block';
@@ -173,7 +174,8 @@ function Drawing({ answer, columns, lines }: DrawingProps): ReactNode {
 		{ replace: true }) }]);
 	const pinned = pins.slice(0, PINS_MAX).flatMap((id) => spots.filter((s) => s.id === id).slice(0, 1))
 		.map((s) => ({ id: s.id, ids: s.point.ids, name: s.name, x: s.point.x, y: s.point.y, rows: tipRows(s) }));
-	const { invalid, would_lead: wouldLead, missing } = answer.left_out;
+	const { invalid, would_lead: wouldLead, missing } = answer.left_out, isBlock = useIsBlock();
+	const workload = answer.workloads.find((w) => w.key === answer.workload)?.label;
 	const common = answer.common.length
 		? `In common: ${answer.common.map((c) => `${c.label} ${c.value}`).join(' · ')}` : '';
 	const reading = readingText(answer, x), label = `${y.label} against ${x.label}`;
@@ -212,6 +214,7 @@ function Drawing({ answer, columns, lines }: DrawingProps): ReactNode {
 					const rest = answer.colors.map((c) => c.key).filter((key) => key !== id);
 					return rest.every((key) => now.includes(key)) && !now.includes(id) ? [] : rest;
 				}, { replace: true })} />
+			{isBlock && answer.workloads.length > 1 && workload && <p className="dim small-text">Workload: {workload}</p>}
 			<p className="dim small-text common">
 				{common && <span>{common}. </span>}
 				<span>{answer.shown < answer.total && `${whole(answer.shown)} of `}{count(answer.total, 'point')}
@@ -219,6 +222,8 @@ function Drawing({ answer, columns, lines }: DrawingProps): ReactNode {
 				{invalid > 0 && <span>{`${whole(invalid)} INVALID ${isAll ? 'shown as crosses' : 'left out'}`
 					+ `${wouldLead ? ' (would lead)' : ''}`}: <button type="button" className="text"
 					onClick={() => setAll(!isAll)}>{isAll ? 'hide' : 'show'}</button></span>}
+				{seen.some((s) => hasWhisker(s.point, lines)) && <span> Thin lines: where the median of repeats lies with
+					95 %; of up to 6 repeats, min to max.</span>}
 			</p>
 			<Pins pins={pinned} x={x} y={y} onRemove={(id) => setPins((now) => now.filter((p) => p !== id),
 				{ replace: true })} />

@@ -42,7 +42,8 @@ function Configurations({ answer, c, m, columns, by }: PartProps): ReactNode {
 				<table className="plain-table figures configurations">
 					<thead><tr><th scope="col">Configuration</th><th scope="col" className="num aside">{c.baseline}</th>
 						<th scope="col" className="num aside">{c.side}</th><th scope="col" className="num">Change</th>
-						<th scope="col"><ForestAxis range={range} /></th><th scope="col">Runs</th></tr></thead>
+						<th scope="col" className="forest-cell"><ForestAxis range={range} /></th>
+						<th scope="col">Runs</th></tr></thead>
 					<tbody>{rows.map((o) => {
 						const known = by.get(o.configuration), tone = toneOfConfiguration(o, m);
 						const isOpen = open === o.configuration;
@@ -51,12 +52,14 @@ function Configurations({ answer, c, m, columns, by }: PartProps): ReactNode {
 								<tr data-configuration={o.configuration}>
 									<th scope="row"><button type="button" className="small quiet" aria-expanded={isOpen}
 										title={o.configuration} onClick={() => setOpen(isOpen ? null : o.configuration)}>
-										{known?.short ?? o.configuration}</button></th>
+										{known?.short ?? o.configuration}</button>
+									{o.not_comparable && <p className="dim small-text narrow-only">not comparable:{' '}
+										{o.not_comparable}</p>}</th>
 									<td className="num aside"><Num v={o.baseline} /></td>
 									<td className="num aside"><Num v={o.value} /></td>
 									<td className={`num delta-number ${o.not_comparable ? '' : TONE_CLASS[tone]}`}
 										data-value={o.effect ?? ''}>{percent(o.effect)}</td>
-									<td title={intervalText(o.interval)}>{o.not_comparable
+									<td className="forest-cell" title={intervalText(o.interval)}>{o.not_comparable
 										? <span className="dim">not comparable: {o.not_comparable}</span>
 										: <ForestRow e={o} range={range} tone={tone} />}</td>
 									<td className="dim">{o.runs.join(' : ')}</td>

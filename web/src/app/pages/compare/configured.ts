@@ -78,7 +78,8 @@ export function configuredOf(answer: Pick<Compare, 'configurations' | 'matched_b
 
 /** A configuration at a load: both sides of the metric. */
 export interface At { load: number; a: number; b: number; name: string }
-export interface PanelLine { name: string; points: At[] }
+/** Color: its name, or where lines are many the value of one column. */
+export interface PanelLine { name: string; color: string; points: At[] }
 export interface Panel { name: string; lines: PanelLine[] }
 
 const distinct = (rows: readonly Configured[], column: number): number =>
@@ -109,15 +110,19 @@ export function panelsOf(matched: readonly string[], by: Map<string, Configured>
 			? [{ ...known, a: c.baseline, b: c.value }] : [];
 	});
 	const rest = tellingColumns(matched, rows.map((r) => r.values))
-		.filter((i) => i !== load && i !== column);
+		.filter((i) => i !== load && i !== column), nameOf = (r: Configured): string =>
+		rest.map((i) => wordOf(matched[i], r.values[i])).filter((w) => w !== '').join(' · ');
+	const isMany = new Set(rows.map(nameOf)).size > LINES_MAX, colors = new Map<string, string>();
+	const coloring = rest.find((i) => isMany && distinct(rows, i) > 1 && distinct(rows, i) <= LINES_MAX);
 	for (const r of rows) {
 		const at = Number(r.values[load]);
 		if (load < 0 || r.values[load] === null || !Number.isFinite(at))
 			continue;
 		const panel = column < 0 ? ''
 			: wordOf(matched[column], r.values[column]) || `${lastWord(matched[column])} not set`;
-		const line = rest.map((i) => wordOf(matched[i], r.values[i])).filter((w) => w !== '')
-			.join(' · ');
+		const line = nameOf(r);
+		colors.set(line, coloring === undefined ? line : wordOf(matched[coloring], r.values[coloring])
+			|| `${lastWord(matched[coloring])} not set`);
 		const lines = panels.get(panel) ?? new Map<string, At[]>();
 		panels.set(panel, lines);
 		lines.set(line, [...lines.get(line) ?? [], { load: at, a: r.a, b: r.b, name: r.short }]);
@@ -125,7 +130,7 @@ export function panelsOf(matched: readonly string[], by: Map<string, Configured>
 	const byName = <T>(x: [string, T], y: [string, T]): number =>
 		x[0].localeCompare(y[0], undefined, { numeric: true });
 	return [...panels].sort(byName).map(([name, lines]) => ({ name,
-		lines: [...lines].sort(byName).map(([line, points]) => ({ name: line,
+		lines: [...lines].sort(byName).map(([line, points]) => ({ name: line, color: colors.get(line) ?? line,
 			points: points.sort((p, q) => p.load - q.load) })) }));
 }
 

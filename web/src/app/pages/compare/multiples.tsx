@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // multiples.tsx: both sides over the load in small panels: a panel per value of one column, in it a
-// color per configuration. Either the change, or the metric itself with the baseline dim and dashed and
+// color per configuration, or per value of one column where these are many. Either the change, or the metric itself with the baseline dim and dashed and
 // the other side solid: small changes cannot be seen there.
 import { useMemo, useState, type ReactNode } from 'react';
 import type { Compare, CompareMetric } from '../../../lib/api';
@@ -41,7 +41,7 @@ function Drawn({ panel, x, y, sides, load, unit, isChange }: PanelProps): ReactN
 				<text x={LEFT - 6} y={py(v) + 4} textAnchor="end">{y.format(v)}</text></g>)}
 			{isChange && <line x1={LEFT} x2={WIDTH - RIGHT} y1={py(0)} y2={py(0)} className="zero" />}
 			{x.ticks.map((v) => <text key={v} x={px(v)} y={HEIGHT - 8} textAnchor="middle">{x.format(v)}</text>)}
-			{panel.lines.map((l) => <g key={l.name} style={{ color: cssColour(l.name) }}>
+			{panel.lines.map((l) => <g key={l.name} style={{ color: cssColour(l.color) }}>
 				{!isChange && <path className="line dim-side" d={path(l.points, (p) => p.a)} />}
 				<path className="line" d={path(l.points, shown)} />
 				{l.points.map((p) => <circle key={p.load} cx={px(p.load)} cy={py(shown(p))} r="3.5"
@@ -66,7 +66,9 @@ export function Multiples({ answer, m, sides, columns, by }: Props): ReactNode {
 	const isChange = wanted ?? Math.abs(m.effect ?? 0) < EFFECT_SEEN;
 	const column = chosen !== null && choices.includes(chosen) ? chosen : choices[0] ?? -1;
 	const panels = useMemo(() => panelsOf(matched, by, m, column), [matched, by, m, column]);
-	const names = [...new Set(panels.flatMap((p) => p.lines.map((l) => l.name)))];
+	const names = [...new Set(panels.flatMap((p) => p.lines.map((l) => l.color)))].sort((a, b) =>
+		a.localeCompare(b, undefined, { numeric: true }));
+	const isShared = panels.some((p) => p.lines.some((l) => l.color !== l.name));
 	const points = panels.flatMap((p) => p.lines.flatMap((l) => l.points));
 	if (load < 0 || new Set(points.map((p) => p.load)).size < 2)
 		return null;
@@ -110,6 +112,7 @@ export function Multiples({ answer, m, sides, columns, by }: Props): ReactNode {
 				{names.length > 1 && names.map((name) => (
 					<li key={name}><Mark form={0} colour={cssColour(name)} /> {name}</li>
 				))}
+				{isShared && <li className="dim">a line per configuration</li>}
 			</ul>
 		</section>
 	);

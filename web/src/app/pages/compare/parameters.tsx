@@ -4,27 +4,42 @@ import { useState, type ReactNode } from 'react';
 import type { Compare, CompareParameter, CompareValue } from '../../../lib/api';
 import type { Columns } from '../../common/columns';
 import { Link } from '../../parts/link';
+import { whole } from '../../../lib/format';
 import { count, exactCell, showValue } from '../../show';
 import { usePageTarget } from '../../state';
 
 /** The API gives at most this many of a group. */
 const VALUES_KNOWN_MAX = 20;
 const VALUES_SHOWN = 4;
+/** Up to this share of a group's runs is a stray one among many, and no difference between groups. */
+const STRAY_SHARE = 0.02;
 
 /** The first digits of a commit. */
 const shortText = (text: string): string => (/^[0-9a-f]{16,}$/i.test(text) ? text.slice(0, 10) : text);
 
+/** As many values as runs: a name of the run, by which nothing is compared. */
+const isName = (values: CompareValue[] | undefined): boolean => (values?.length ?? 0) > VALUES_SHOWN
+	&& values!.every((v) => v.count === 1);
+
+/** All groups have the same value, but for a few runs of one. */
+function isStray(p: CompareParameter, groups: Compare['groups'], shown: number[]): boolean {
+	const most = shown.map((g) => p.values[g]?.at(0));
+	return most.every((v, i) => v !== undefined && String(v.value) === String(most[0]?.value)
+		&& v.count >= (1 - STRAY_SHARE) * groups[shown[i]].n);
+}
+
 function Values({ column, values }: { column: string; values: CompareValue[] }): ReactNode {
 	const rest = values.length - VALUES_SHOWN;
-	if (column === 'name' && rest > 0)
+	if ((column === 'name' || isName(values)) && rest > 0)
 		return <span className="dim" title={values.map((v) => exactCell(column, v.value)).join('\n')}>
-			{values.length}{values.length === VALUES_KNOWN_MAX ? ' names or more' : ' names'}</span>;
+			{values.length}{column === 'name' ? ' names' : ' values'}{values.length === VALUES_KNOWN_MAX
+				&& ' or more'}</span>;
 	return (
 		<>
 			{values.slice(0, VALUES_SHOWN).map((v, i) => (
 				<span key={i} className="value" title={exactCell(column, v.value)}>
 					{shortText(showValue(column, v.value))}
-					{values.length > 1 && <span className="dim num"> ×{v.count}</span>}
+					{values.length > 1 && <span className="dim num"> ×{whole(v.count)}</span>}
 				</span>
 			))}
 			{rest > 0 && <span className="dim">and {rest} more</span>}
@@ -36,6 +51,11 @@ function Values({ column, values }: { column: string; values: CompareValue[] }):
 const textOf = (values: CompareValue[] | undefined): string =>
 	JSON.stringify((values ?? []).map((v) => v.value).map(String).sort());
 
+/** Whether the groups that are shown differ in it: not by a stray run, nor by what each run is called. */
+export const differsBetween = (p: CompareParameter, groups: Compare['groups'], shown: number[]): boolean =>
+	p.differs === 'between' && shown.some((g) => textOf(p.values[g]) !== textOf(p.values[shown[0]]))
+	&& !isStray(p, groups, shown) && (p.column === 'name' || !shown.every((g) => isName(p.values[g])));
+
 interface Props {
 	answer: Compare; columns: Columns;
 	/** The groups that are shown, such as the two that are compared; without: all. */
@@ -46,8 +66,7 @@ export function Parameters({ answer, columns, groups }: Props): ReactNode {
 	const target = usePageTarget();
 	const [isAll, setAll] = useState(false);
 	const shown = groups && groups.length > 1 ? groups : answer.groups.map((_, i) => i);
-	const isBetween = (p: CompareParameter): boolean => p.differs === 'between'
-		&& shown.some((g) => textOf(p.values[g]) !== textOf(p.values[shown[0]]));
+	const isBetween = (p: CompareParameter): boolean => differsBetween(p, answer.groups, shown);
 	const between = answer.parameters.filter(isBetween);
 	const within = answer.parameters.filter((p) => !isBetween(p)
 		&& shown.some((g) => (p.values[g]?.length ?? 0) > 1));
@@ -82,7 +101,7 @@ export function Parameters({ answer, columns, groups }: Props): ReactNode {
 							{shown.map((i) => [i, answer.groups[i]] as const).map(([i, g]) => (
 								<td key={i}>{g.ids.slice(0, 6).map((id) => (
 									<Link key={id} className="run-link" to={target(`/runs/${id}`)}>{id}</Link>
-								))}{g.n > 6 && <span className="dim"> and {g.n - 6} more</span>}</td>
+								))}{g.n > 6 && <span className="dim"> and {whole(g.n - 6)} more</span>}</td>
 							))}
 						</tr>
 					</tbody>

@@ -20,9 +20,10 @@ import { isSeen, useFlipped } from '../../common/shown';
 import { Num } from '../../common/twin';
 import { Icon } from '../../parts/icon';
 import { Empty, Failure, Loading } from '../../parts/states';
+import { whole } from '../../../lib/format';
 import { count, measured, NOTHING } from '../../show';
 import { listCodec, useUrlState, type Codec } from '../../url';
-import { asked, LIMITS_MAX, limitsCodec, limitsOf, rankedOf, type Limit } from './slo';
+import { asked, isBound, LIMITS_MAX, limitsCodec, limitsOf, rankedOf, type Limit } from './slo';
 import type { ViewProps } from './index';
 import { withNames } from './names';
 import './capacity.css';
@@ -183,17 +184,17 @@ function Row({ c, rank, most }: { c: Named; rank: number; most: number }): React
 		<tr>
 			<td className="num dim">{rank}</td>
 			<th scope="row" title={c.full}>{c.name || 'All runs'}</th>
-			<td className="num"><strong><Num v={c.gpus.value} /></strong>
-				<span className="dim"> {spanText(c.gpus)}</span></td>
-			<td><Range e={c.gpus} most={most} /></td>
+			<td className="num">{isBound(c) && c.servers !== 1 && <span className="dim">at most </span>}
+				<strong><Num v={c.gpus.value} /></strong><span className="dim"> {spanText(c.gpus)}</span></td>
+			<td className="range-cell"><Range e={c.gpus} most={most} /></td>
 			<td className="num">{c.servers ?? NOTHING}{c.gpus_per_server !== null
 				&& <span className="dim"> × {count(c.gpus_per_server, 'GPU')}</span>}</td>
 			<td className="num" data-value={c.headroom ?? ''}>{percentText(c.headroom)}</td>
 			<td className="num"><Num v={c.usd_per_hour} /></td>
 			<td className="num"><Num v={c.rate_per_server.value} />
 				<span className="dim"> {spanText(c.rate_per_server)}</span></td>
-			<td className="num">{c.runs}</td>
-			<td className="dim">{c.searches > 0 ? 'measured by a search, with its 95 % interval' : c.reason}</td>
+			<td className="num" data-value={c.runs}>{whole(c.runs)}</td>
+			<td className="dim note">{c.searches > 0 ? 'measured by a search, with its 95 % interval' : c.reason}</td>
 		</tr>
 	);
 }
@@ -218,7 +219,7 @@ function Others({ list }: { list: Named[] }): ReactNode {
 							<td>{STATES[c.state] || c.reason}</td>
 							<td className="num">{c.rate_per_server.value !== null && <>at least{' '}
 								<Num v={c.rate_per_server.value} /></>}</td>
-							<td className="num">{c.runs}</td></tr>
+							<td className="num" data-value={c.runs}>{whole(c.runs)}</td></tr>
 					))}</tbody>
 				</table>
 			</div>
@@ -235,12 +236,15 @@ function Answered({ answer, columns }: { answer: Answer; columns: Columns }): Re
 			{best && answer.rate !== null ? (
 				<section className="card" aria-label="GPUs needed">
 					<p className="dim">GPUs needed for {measured(answer.rate)} requests/s <Explain topic="capacity" /></p>
-					<p className="big-number"><Num v={best.gpus.value} /><span className="unit">
+					<p className="big-number">{isBound(best) && best.servers !== 1 && <span className="unit">at most{' '}
+					</span>}<Num v={best.gpus.value} /><span className="unit">
 						{best.gpus.value === 1 ? 'GPU' : 'GPUs'}
 						{spanText(best.gpus) && `, ${spanText(best.gpus)}`}</span></p>
 					<p title={best.full}>{best.name || 'All runs'}{best.usd_per_hour !== null && <>, $<Num v={best.usd_per_hour} /> per hour</>}
 						{best.headroom !== null && <>, <span data-value={best.headroom}>{percentText(best.headroom)}</span>
 							{' '}headroom</>}</p>
+					{isBound(best) && <p className="dim">Its limits held at every load that was measured, so one server
+						may carry more. A higher load, or a search, would tell.</p>}
 				</section>
 			) : <section className="card" aria-label="GPUs needed"><p role="status">No configuration is known to carry
 				this within the limits. Measure at other loads, or widen the limits. <Explain topic="capacity" /></p></section>}
@@ -251,12 +255,12 @@ function Answered({ answer, columns }: { answer: Answer; columns: Columns }): Re
 					<table className="plain-table ranked">
 						<thead><tr><th scope="col">Rank</th>
 							<th scope="col">Configuration</th><th scope="col" className="num">GPUs</th>
-							<th scope="col"><span className="unseen">Range</span></th>
+							<th scope="col" className="range-cell"><span className="unseen">Range</span></th>
 							<th scope="col" className="num">Servers</th>
 							<th scope="col" className="num">Headroom</th>
 							<th scope="col" className="num">$/h</th>
 							<th scope="col" className="num">Requests/s per server</th>
-							<th scope="col" className="num">Runs</th><th scope="col">Note</th></tr></thead>
+							<th scope="col" className="num">Runs</th><th scope="col" className="note">Note</th></tr></thead>
 						<tbody>{list.map((c, i) => <Row key={keyId(c.key)} c={c} rank={i + 1} most={most} />)}</tbody>
 					</table>
 				</div>

@@ -16,7 +16,7 @@ import { count, measured, showValue } from '../../show';
 import { usePageTarget } from '../../state';
 import { textCodec, useUrlState } from '../../url';
 import type { ViewProps } from './index';
-import { impactText } from './sentences';
+import { impactText, stepValue } from './sentences';
 import './impact.css';
 
 const text = textCodec('');
@@ -90,7 +90,7 @@ export function merged(list: ImpactParameter[]): ImpactParameter[] {
 		&& list.slice(0, i).some((q) => q.column === c.column && q.levels.length === p.levels.length)));
 }
 
-const valueText = (s: ImpactStep, v: ImpactStep['from']): string => showValue(s.column, v);
+const valueText = (s: ImpactStep, v: ImpactStep['from']): string => stepValue(s.column, v);
 
 /** Configurations that differ in one parameter only: the change per step of it. */
 function Matched({ list, columns, better }: {
@@ -110,7 +110,7 @@ function Matched({ list, columns, better }: {
 			<div className="scroll-x" tabIndex={0} role="region" aria-label="Matched effects">
 				<table className="plain-table matched">
 					<thead><tr><th scope="col">Everything else equal</th><th scope="col" className="num">Change</th>
-						<th scope="col"><span className="unseen">Interval</span><span aria-hidden="true" className="matched-scale">
+						<th scope="col" className="range-cell"><span className="unseen">Interval</span><span aria-hidden="true" className="matched-scale">
 							<span>{percent(scale.min)}</span><span>{percent(scale.max)}</span></span></th>
 						<th scope="col" className="num">95 % interval</th><th scope="col" className="num">Pairs</th>
 						{hasAlso && <th scope="col">Changes with it</th>}</tr></thead>
@@ -120,7 +120,7 @@ function Matched({ list, columns, better }: {
 								{columns.measure(s.column).label}</Link> {valueText(s, s.from)} → {valueText(s, s.to)}</th>
 							<td className="num" data-value={s.effect}><strong className={`${tone(s)}-text`}>
 								{tone(s) !== 'plain' && (s.effect < 0 ? '▼ ' : '▲ ')}{percent(s.effect)}</strong></td>
-							<td><svg viewBox={`0 0 ${WIDTH} 12`} width={WIDTH} height="12" aria-hidden="true"
+							<td className="range-cell"><svg viewBox={`0 0 ${WIDTH} 12`} width={WIDTH} height="12" aria-hidden="true"
 								className={`matched-range ${tone(s)}`}>
 								<line x1={x(0)} x2={x(0)} y1="0" y2="12" className="zero" />
 								{s.interval && <line x1={x(s.interval[0])} x2={x(s.interval[1])} y1="6" y2="6" />}

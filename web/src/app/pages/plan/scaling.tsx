@@ -2,6 +2,7 @@
 // scaling: the benefit of more of something at one load: medians, speedup and efficiency.
 import { useCallback, useMemo, type ReactNode } from 'react';
 import type { Curves, Scaling as Answer } from '../../../lib/api';
+import { whole } from '../../../lib/format';
 import { Chart } from '../../charts/chart';
 import type { Ink } from '../../charts/ink';
 import { keyId, type Size } from '../../charts/axis';
@@ -50,9 +51,9 @@ function Table({ answer, columns }: { answer: Answer; columns: Columns }): React
 		<section className="card" aria-label="Speedup and efficiency">
 			<h2>Speedup and efficiency</h2>
 			<div className="scroll-x" tabIndex={0} role="region" aria-label="Table of speedup and efficiency">
-				<table className="plain-table">
+				<table className="plain-table scaled">
 					<thead><tr><th scope="col">Series</th>
-						<th scope="col" className="num">{columns.measure(answer.by).label}</th>
+						<th scope="col" className="num break">{columns.measure(answer.by).label}</th>
 						<th scope="col" className="num">Runs</th>
 						<th scope="col" className="num">Median {columns.measure(answer.metric).label}
 							{answer.unit && ` (${answer.unit})`}</th>
@@ -62,7 +63,8 @@ function Table({ answer, columns }: { answer: Answer; columns: Columns }): React
 						<tr key={`${keyId(s.key)} ${p.x}`}>
 							{i === 0 && <th scope="rowgroup" rowSpan={s.points.length}>
 								{s.name || 'All runs'}</th>}
-							<td className="num">{given(p.x)}</td><td className="num">{p.n}</td>
+							<td className="num">{given(p.x)}</td>
+							<td className="num" data-value={p.n}>{whole(p.n)}</td>
 							<td className="num"><Num v={p.median} /></td>
 							<td className="num">{p.speedup === null ? NOTHING : <span data-value={p.speedup}>{p.speedup.toFixed(2)} ×</span>}</td>
 							<td className="num" data-value={p.efficiency ?? ''}><strong className={

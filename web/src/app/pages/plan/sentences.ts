@@ -47,16 +47,23 @@ export function scalingText(answer: Pick<Scaling, 'series'>, by: string): string
 		? `, the best; ${text(ends[ends.length - 1])}, the least` : ''}.`;
 }
 
-/** What changes the metric most, and what does not change it; from the steps, the largest first. */
+/** A value of a step; runs that do not say which value they had. */
+export const stepValue = (column: string, v: ImpactStep['from']): string =>
+	(v === null ? 'not set' : showValue(column, v));
+
+/**
+ * What changes the metric most, and what does not change it; from the steps, the largest first. A step from a
+ * value to another one comes before one from runs that have no value, which nobody can choose.
+ */
 export function impactText(list: ImpactStep[], metric: string, label: (column: string) => string): string {
 	const isSure = (s: ImpactStep): boolean => (s.interval ? s.interval[0] * s.interval[1] > 0 : false);
-	const most = list.find(isSure);
+	const most = list.find((s) => isSure(s) && s.from !== null && s.to !== null) ?? list.find(isSure);
 	const others = list.filter((s) => !list.some((o) => o.column === s.column && isSure(o)));
 	const still = [...new Set(others.map((s) => label(s.column)))];
 	if (!most)
 		return list.length ? `No parameter changes ${metric} beyond the scatter of these runs.`
 			: `These runs do not show what changes ${metric}: no parameter varies alone.`;
-	const step = `${showValue(most.column, most.from)} → ${showValue(most.column, most.to)}`;
+	const step = `${stepValue(most.column, most.from)} → ${stepValue(most.column, most.to)}`;
 	return `${label(most.column)} ${step} changes ${metric} most: `
 		+ `${percent(most.effect)}, everything else equal.${still.length
 			? ` No effect was found for ${still.slice(0, STILL_NAMED).join(', ')}.` : ''}`;

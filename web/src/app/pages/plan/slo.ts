@@ -44,13 +44,20 @@ export function asked(limits: Limit[]): Slo[] {
 export const limitsOf = (slo: Slo[]): Limit[] => slo.map(({ column, min, max }): Limit => ({
 	column, side: min === undefined ? 'max' : 'min', value: min ?? max ?? null }));
 
+/** The limits held at every load that was measured: these GPUs are enough, and fewer may be. */
+export const isBound = (c: CapacityConfiguration): boolean => c.state !== 'found' && c.gpus.value !== null;
+
 /**
  * Configurations that the question settles, best first, and those that need more measured loads.
  * One that kept the limits at a load at least as high as the rate is settled: one server of it is
- * enough.
+ * enough. One that was not measured beyond its limits is settled where the GPUs known to be enough
+ * are fewer than any other needs.
  */
 export function rankedOf<T extends CapacityConfiguration>(list: T[]): [T[], T[]] {
 	const isSettled = (c: CapacityConfiguration): boolean => c.gpus.value !== null
 		&& (c.state === 'found' || c.servers === 1);
-	return [list.filter(isSettled), list.filter((c) => !isSettled(c))];
+	const least = Math.min(...list.filter(isSettled).map((c) => c.gpus.value ?? Infinity));
+	const isRanked = (c: CapacityConfiguration): boolean => isSettled(c)
+		|| (isBound(c) && (c.gpus.value ?? Infinity) < least);
+	return [list.filter(isRanked), list.filter((c) => !isRanked(c))];
 }

@@ -38,12 +38,17 @@ function Tags({ run }: { run: Answer }): ReactNode {
 	);
 }
 
+/** The store's own name for a result that has none; Notes and traces has the whole hash. */
+const HASHED = /^sha256:/;
+
 function Head({ run }: { run: Answer }): ReactNode {
 	const target = usePageTarget();
 	const { has, toggle } = useSelection(), health = useHealth().data;
 	const canLaunch = health?.role === 'launch' && health.can_launch && !health.is_read_only;
-	const facts = ['server.model', 'hardware.gpu', 'benchmark.dataset_name']
-		.filter((c) => typeof run.values[c] === 'string').map((c) => showCell(c, run.values[c]));
+	const { values } = run, workload = values.workload;
+	const facts = [...typeof workload === 'string' ? [workload]
+		: ['server.model', 'benchmark.dataset_name'].map((c) => values[c]), values.gpu_model ?? values['hardware.gpu']]
+		.filter((v) => typeof v === 'string');
 	const at = typeof run.values.timestamp === 'number' ? run.values.timestamp : null;
 	const title = run.values.name ?? run.values['server.model'] ?? run.values.model_id ?? run.run_id;
 	return (
@@ -53,7 +58,7 @@ function Head({ run }: { run: Answer }): ReactNode {
 				<h1>{showCell('name', title)} <Tags run={run} /></h1>
 				<p className="dim">
 					{at !== null && <span title={zonedTime(at)}>{age(at, Date.now() / 1000)}</span>}
-					{[...facts, run.run_id].filter(Boolean).map((f) => ` · ${f}`).join('')}</p>
+					{[...facts, HASHED.test(run.run_id ?? '') ? '' : run.run_id].filter(Boolean).map((f) => ` · ${f}`).join('')}</p>
 				<TagLine id={run.id} tags={run.tags.map((t) => t.tag)} />
 			</div>
 			<div className="row">

@@ -167,6 +167,7 @@ function Failure({ run }: { run: Run }): ReactNode {
 function Times({ run, columns }: { run: Run; columns: Columns }): ReactNode {
 	const has = (c: string): boolean => typeof run.values[c] === 'number';
 	const rows = TIMES.filter((t) => STATISTICS.some((s) => has(`${s}_${t}_ms`)));
+	const shown = STATISTICS.filter((s) => TIMES.some((t) => has(`${s}_${t}_ms`)));
 	if (!rows.length)
 		return null;
 	return (
@@ -175,11 +176,11 @@ function Times({ run, columns }: { run: Run; columns: Columns }): ReactNode {
 			<div className="scroll-x" tabIndex={0} role="region" aria-label="Table of latencies">
 				<table className="plain-table">
 					<thead><tr><th scope="col"><span className="unseen">Metric</span></th>
-						{STATISTICS.map((s) => <th key={s} scope="col" className="num">{HEADS[s]}</th>)}</tr></thead>
+						{shown.map((s) => <th key={s} scope="col" className="num">{HEADS[s]}</th>)}</tr></thead>
 					<tbody>{rows.map((t) => (
 						<tr key={t}>
 							<th scope="row">{columns.measure(`mean_${t}_ms`).label.replace(/^mean /i, '')}</th>
-							{STATISTICS.map((s) => {
+							{shown.map((s) => {
 								const v = run.values[`${s}_${t}_ms`];
 								return <td key={s} className="num" {...spoiled(run, `${s}_${t}_ms`)}>
 									{typeof v === 'number' ? <Num v={v} /> : NOTHING}</td>;
@@ -196,13 +197,20 @@ function Times({ run, columns }: { run: Run; columns: Columns }): ReactNode {
 const NOT_LISTED = ['configuration', 'name', 'status', 'verdict', 'run_id', 'error_stage', 'error_category',
 	'error_reason'];
 
+/** What a load is counted in, which says of which kind it is. */
+const LOAD_UNITS: Record<string, string> = { concurrency: 'requests at once', 'request rate': 'requests/s',
+	'batch size': 'requests in a batch' };
+
 /** All other values of the run itself. */
 function Rest({ run, columns }: { run: Run; columns: Columns }): ReactNode {
 	const isTime = new RegExp(`^(${STATISTICS.join('|')}|p\\d+)_(${TIMES.join('|')})_ms$`);
 	const list = Object.keys(run.values).filter((c) => !c.includes('.') && !MAIN.includes(c)
 		&& !isTime.test(c) && !NOT_LISTED.includes(c) && run.values[c] !== null
 		&& !(c === 'gpus' && run.values['gpus_used'] !== undefined)
+		&& !(c === 'load_kind' && LOAD_UNITS[String(run.values['load_kind'])])
 		&& !(c.startsWith('p50_') && typeof run.values[c.replace('p50_', 'median_')] === 'number')).sort();
+	const unitOf = (c: string): string | null | undefined => (c === 'load'
+		? LOAD_UNITS[String(run.values['load_kind'])] : columns.measure(c).unit);
 	return (
 		<section className="card" aria-label="Details">
 			<h2>Details</h2>
@@ -211,8 +219,7 @@ function Rest({ run, columns }: { run: Run; columns: Columns }): ReactNode {
 					<dt title={c}>{columns.measure(c).label}</dt>
 					<dd className="num" title={exactCell(c, run.values[c])} data-column={c}>
 						{showCell(c, run.values[c])}
-						{columns.measure(c).unit && typeof run.values[c] === 'number'
-							&& <span className="dim"> {columns.measure(c).unit}</span>}
+						{unitOf(c) && typeof run.values[c] === 'number' && <span className="dim"> {unitOf(c)}</span>}
 					</dd>
 				</div>
 			))}</dl>

@@ -37,7 +37,8 @@ import { Quick } from './quick';
 import { Strip } from './strip';
 import { Table } from './table';
 import {
-	byName, columnsCodec, differing, differingCodec, DIFFERING_MAX, goneOf, groupCodec, isParameter, labelOf,
+	byName, columnsCodec, differing, differingCodec, DIFFERING_MAX, goneOf, groupCodec, isJudged, isParameter,
+	labelOf,
 	LEAD_COLUMNS, linesOf,
 	nextSort, PAGE_ROWS, ROWS_MAX, runsText, sortCodec, statisticsCodec, type Gone,
 	type Invalid,
@@ -220,10 +221,9 @@ export function RunsPage(): ReactNode {
 	const { columns, differ, listed } = useColumns(filter, shown, chosen, usual, isDiffering,
 		open === 'columns', options);
 	const items = useMemo(() => rows.data?.pages.flatMap((p) => p.items) ?? [], [rows.data]);
-	const hasVerdict = (options.get('verdict')?.distinct ?? 0) > 0 || shown !== 'usual'
-		|| (options.get('status')?.distinct ?? 0) > 1;
-	const tableColumns = useMemo(() => (hasVerdict ? ['verdict', ...listed] : listed), [hasVerdict, listed]);
 	const counts = useCounts(filter, shown, options);
+	const hasVerdict = shown !== 'usual' || isJudged(counts, first?.total ?? 0, options);
+	const tableColumns = useMemo(() => (hasVerdict ? ['verdict', ...listed] : listed), [hasVerdict, listed]);
 	const invalid = useInvalid(filter, shown);
 	const workloads = counts?.find((f) => f.column === 'workload')?.distinct ?? 0;
 	const repeats = useRepeats(items, filter, shown, first?.columns);

@@ -17,7 +17,7 @@ import { age, exactCell, exactTime, isTime, zonedTime } from '../../show';
 import type { Selection } from '../../state';
 import { navigate } from '../../url';
 import {
-	cellText, headOf, idsOf, isInvalid, labelOf, placeOf, ranksOf, sharesMinute, spreadText,
+	cellText, headOf, idsOf, isInvalid, isNumber, labelOf, metricFirst, placeOf, ranksOf, sharesMinute, spreadText,
 	type Invalid, type Line, type Ranks,
 } from './view';
 import { Icon } from '../../parts/icon';
@@ -54,13 +54,6 @@ interface Props {
 	onNext: () => void;
 	onSort: (column: string, isAdded: boolean) => void;
 	onValue: (column: string, value: Cell) => void;
-}
-
-function isNumber(option: ColumnOption | undefined, column = ''): boolean {
-	if (column.startsWith('='))
-		return true;
-	return (option?.kind === 'number' || (option?.kind === 'mixed' && option.group === 'metric'))
-		&& !isTime(option.column);
 }
 
 const GROWTH_MAX = 1.7;
@@ -261,12 +254,6 @@ function useWidth(element: HTMLElement | null): number {
 /** The first of repeats is in its folded row and below it. */
 const keyOf = (item: Line | undefined, at: number): string | number =>
 	(item ? (item.isMember ? `m${item.id}` : item.id) : at);
-
-/** On a phone only one column fits next to the names: the first metric, not a parameter. */
-export function metricFirst(columns: string[], options: Map<string, ColumnOption>): string[] {
-	const first = columns.find((c) => options.get(c)?.group === 'metric' && isNumber(options.get(c)));
-	return first === undefined ? columns : [first, ...columns.filter((c) => c !== first)];
-}
 
 export function Table(props: Props): ReactNode {
 	const { items, options, selection, hasNext, isFetching, onNext } = props;

@@ -121,6 +121,19 @@ export function isParameter(option: ColumnOption | undefined): boolean {
 		&& !isTime(option.column) && !['name', 'run_id', 'suite'].includes(option.column);
 }
 
+export function isNumber(option: ColumnOption | undefined, column = ''): boolean {
+	if (column.startsWith('='))
+		return true;
+	return (option?.kind === 'number' || (option?.kind === 'mixed' && option.group === 'metric'))
+		&& !isTime(option.column);
+}
+
+/** On a phone only one column fits next to the names: the first metric, not a parameter. */
+export function metricFirst(columns: string[], options: Map<string, ColumnOption>): string[] {
+	const first = columns.find((c) => options.get(c)?.group === 'metric' && isNumber(options.get(c)));
+	return first === undefined ? columns : [first, ...columns.filter((c) => c !== first)];
+}
+
 /**
  * A cell of the table: missing values of any kind are blank, and the title says which kind it is.
  */
@@ -201,6 +214,22 @@ export function ranksOf(rows: Row[], columns: string[], options: Map<string, Col
 const GROUPS: [string, string][] = [['run', 'Run'], ['metric', 'Results'], ['server', 'Server'],
 	['benchmark', 'Load'], ['hardware', 'Hardware'], ['system', 'System'],
 	['environment', 'Environment'], ['provenance', 'Provenance'], ['tags', 'Tags']];
+
+const JUDGED_SHARE = 0.1;
+
+/**
+ * Whether the column of verdicts says something: a tenth of the runs have one, or one is not VALID, or a
+ * run ended in another way than others.
+ */
+export function isJudged(counts: readonly Facet[] | undefined, runs: number,
+	options: Map<string, ColumnOption>): boolean {
+	const facet = counts?.find((f) => f.column === 'verdict');
+	const status = counts?.find((f) => f.column === 'status')?.distinct ?? options.get('status')?.distinct ?? 0;
+	if (status > 1 || !facet)
+		return status > 1 || (options.get('verdict')?.distinct ?? 0) > 0;
+	return runs - facet.missing >= Math.max(1, JUDGED_SHARE * runs)
+		|| facet.values.some((v) => v.value !== null && v.value !== 'VALID');
+}
 
 export interface Section { name: string; label: string; items: ColumnOption[] }
 
