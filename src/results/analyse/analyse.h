@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * analyse.h - questions over many runs: pure functions of a view of the index, JSON in and
- * out.
+ * analyse.h - questions over many runs: pure functions of a view of the index, JSON in and out.
  *
- * Each takes the request's body as json_value, and writes one object's members ("groups": ... ) into
- * an open json_writer object; web/ adds data_version and query_ms. ERR_USAGE names what is wrong in
- * the request by JSON pointer and what was expected.
+ * Each takes the request's body as json_value, and writes one object's members ("groups": ... )
+ * into an open json_writer object; web/ adds data_version and query_ms. ERR_USAGE names the wrong
+ * member of the request by JSON pointer and what was expected.
  */
 #pragma once
 #include "core/base/err.h"
@@ -18,17 +17,17 @@ struct analyse_request {
 	const struct index_view *view;
 	const struct json_value *body;
 	struct arena *arena;
-	/* Marks people set on trends, as a JSON array that is looked at by series and position. */
+	/* Marks that users set on trends, a JSON array; found by series and position. */
 	const struct json_value *marks;
 	/*
-	 * Dollars of a GPU's hour and watts of its board, objects by gpu_model, for requests that
-	 * have no "prices". NULL: none.
+	 * Dollars per GPU hour and watts per board, objects by gpu_model, for requests without
+	 * "prices". NULL: none.
 	 */
 	const struct json_value *prices, *watts;
 };
 
 /*
- * Whether a value says no more than its absence: the default of `bench serve` for a column
+ * Whether a value means the same as its absence: the default of `bench serve` for a column
  * benchmark.NAME, null, or a flag that is off.
  */
 bool analyse_is_default(struct str column, struct value v);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * analyse_internal.h - what the analyses share: members of requests, matching runs as
- * columns, which runs count for a metric, groups and series of runs, and numbers as JSON.
- * Private to analyse/.
+ * analyse_internal.h - shared by the analyses: members of requests, matching runs as columns, which
+ * runs count for a metric, groups and series of runs, and numbers as JSON. Private to analyse/.
  *
  * A wrong member is refused as ERR_USAGE with a sentence that begins with its JSON pointer and a
  * colon. Runs that are excluded, archived, superseded or removed never take part, unless their
- * numbers are named one by one.
+ * numbers are listed one by one.
  */
 #pragma once
 #include <stdint.h>
@@ -22,7 +21,7 @@
 
 struct notes;
 
-/* What a run says of itself, one column each: the values of counted_columns, one per run. */
+/* Verdict columns of runs: the values of counted_columns, one per run. */
 #define COUNTED_COLUMNS 5
 extern const struct str counted_columns[COUNTED_COLUMNS];
 struct verdicts {
@@ -32,74 +31,67 @@ struct verdicts {
 
 enum counts {
 	COUNTS,
-	COUNTS_MISSING,            /* there is no number */
+	COUNTS_MISSING,            /* no number */
 	COUNTS_FAILED, COUNTS_INVALID,
 };
 
-/* The runs of one metric: which count, and what those that do not would have shown. */
+/* The runs of one metric: which count, and the best values of those that do not. */
 struct counting {
 	struct str metric;
-	struct str judged;         /* the metric that verdicts name: of a quotient what it is of */
-	int better;                /* which way: 1, -1, 0 neither */
+	struct str judged;         /* the metric that verdicts name; of a quotient, its numerator */
+	int better;                /* direction: 1, -1, 0 neither */
 	bool is_measured;          /* else it is a parameter, and every run counts */
-	bool is_of_failures;       /* a failed run has it, too */
+	bool is_of_failures;       /* failed runs also have it */
 	size_t failed, invalid;    /* runs seen that do not count */
-	size_t degraded;           /* runs seen that count, and in which it is DEGRADED */
+	size_t degraded;           /* runs seen that count although it is DEGRADED in them */
 	double best[2];            /* of those that count, of those that are INVALID; NAN: none */
 };
 struct counting counting_of(struct str metric); /* costs microseconds: once per metric */
-/* v: the run's value, NAN without. Nothing is counted up. */
+/* v: the run's value, NAN if missing. Updates no count. */
 enum counts counts_for(const struct counting *c, const struct verdicts *j, size_t run, double v);
-/* The same, counted up in c. */
+/* The same, and updates the counts in c. */
 enum counts counting_see(struct counting *c, const struct verdicts *j, size_t run, double v);
-/* Of the runs that are DEGRADED, counts only those of series that are shown. */
+/* Limits the count of DEGRADED runs to the series that are shown. */
 struct series_list;
 void counting_narrow(struct counting *c, const struct verdicts *j, const struct series_list *l);
 /* Whether the metric is DEGRADED in a run that counts. */
 bool counting_is_degraded(const struct counting *c, const struct verdicts *j, size_t run);
 
-/* A sentence for each thing that a reader must know. */
+/* Adds a sentence for each thing that a reader must know. */
 void counting_notes(const struct counting *c, size_t n, struct notes *notes);
 /* "trust": a list with an object for each metric that anything was seen of. */
 void counting_put(struct json_writer *w, const struct counting *c, size_t n);
 
-/*
- * What the analyses share: members of requests, matching runs as columns, runs
- * by series, and numbers on their way out. Private to analyse/.
- *
- * A wrong member is refused as ERR_USAGE with a sentence that begins with its JSON pointer and a
- * colon. Runs that are excluded, archived, superseded or removed never take part, unless their
- * numbers are named one by one.
- */
+/* ---- limits ---- */
 
-#define ANALYSE_CELLS_MAX (12u << 20) /* matching runs times columns looked at: 300 MB */
+#define ANALYSE_CELLS_MAX (12u << 20) /* matching runs times requested columns: 300 MB */
 #define ANALYSE_COLUMNS_MAX 32        /* in one list of a request */
 #define ANALYSE_SERIES_MAX 100        /* shown; the largest ones */
-#define ANALYSE_IDS_SHOWN_MAX 200     /* of runs behind one point or group */
+#define ANALYSE_IDS_SHOWN_MAX 200     /* ids listed for one point or group */
 #define ANALYSE_NOTES_MAX 40
-#define ANALYSE_SLO_MAX 8             /* limits of a capacity; pages/capacity/slo.ts has it, too */
+#define ANALYSE_SLO_MAX 8             /* limits of a capacity; also in pages/capacity/slo.ts */
 #define ANALYSE_NUMBER_MAX 1e100      /* larger ones measure nothing; their squares overflow */
 
 /* ---- requests ---- */
 
 __attribute__((format(printf, 3, 4)))
 int parts_refuse(struct err *e, const char *pointer, const char *fmt, ...);
-/* A column's name that must be there. */
+/* The name of a required column. */
 int parts_column(const struct analyse_request *r, const char *key, struct str *out, struct err *e);
-/* A list of columns, or one as a text; n is 0 when it is not there. */
+/* A list of columns, or one as a text; n is 0 when missing. */
 int parts_columns(const struct analyse_request *r, const char *key, struct str **out, size_t *n,
 		  struct err *e);
-/* otherwise where it is not there. */
+/* *out is otherwise when missing. */
 int parts_number(const struct json_value *object, const char *pointer, const char *key,
 		 double otherwise, double min, double max, double *out, struct err *e);
-/* Likewise a whole number. */
+/* The same for a whole number. */
 int parts_whole(const struct json_value *object, const char *pointer, const char *key,
 		size_t otherwise, size_t min, size_t max, size_t *out, struct err *e);
 /* A member that is true, false or missing. */
 int parts_bool(const struct json_value *body, const char *key, bool *out, struct err *e);
-/* Those of a list (ended by NULL) that any run of the view has. */
+/* The columns of a list (ended by NULL) that any run of the view has. */
 struct str *parts_present(const struct analyse_request *r, const char *const *list, size_t *n);
-/* What makes runs comparable when the request does not say: model, hardware, workload, load. */
+/* Columns that make runs comparable by default: model, hardware, workload, load. */
 extern const char *const parts_series_default[];
 
 /* ---- runs ---- */
@@ -108,36 +100,36 @@ struct rows {
 	size_t n;
 	int64_t *id;
 	struct value *value; /* of row i in column c: [c * n + i] */
-	struct verdicts verdicts; /* what decides for which metrics a row counts */
+	struct verdicts verdicts; /* which metrics a row counts for */
 };
 
-/* The runs of the body's "filter". */
+/* Selects the runs of the body's "filter". */
 int parts_select(const struct analyse_request *r, const struct str *column, size_t n_columns,
 		 struct rows *out, struct err *e);
-/* The runs of a filter of the analysis' own. */
+/* Selects the runs of another filter. */
 int parts_select_by(const struct analyse_request *r, const struct filter *f,
 		    const struct str *column, size_t n_columns, struct rows *out, struct err *e);
 /*
- * Of the filter's runs the newest `most`, as a condition on time: not before that of the oldest.
- * NULL where no more than that match. matching: how many do.
+ * Limits the filter to its newest `most` runs by a condition on time: not before the oldest of
+ * them. *out NULL: no more than that match. matching: how many do.
  */
 int parts_newest(const struct analyse_request *r, const struct filter *f, size_t most,
 		 struct filter **out, size_t *matching, struct err *e);
 /* Runs that both match; either may be NULL. */
 struct filter *parts_both(struct arena *a, const struct filter *x, const struct filter *y);
-/* Appends bytes that are equal for equal values alone. */
+/* Appends bytes that are equal only for equal values. */
 void parts_add_key(struct buf *b, struct value v);
-/* A finite one whose powers are finite too. */
+/* A finite number whose powers are also finite. */
 bool parts_is_number(struct value v, double *out);
-double parts_number_at(const struct rows *rows, size_t column, size_t row); /* NAN: it is none */
+double parts_number_at(const struct rows *rows, size_t column, size_t row); /* NAN: not a number */
 
-/* Rows whose first n_keys columns hold the same (absent and null are the same here). */
+/* Rows with equal values in the first n_keys columns (absent and null are equal here). */
 struct series {
 	size_t row;      /* the first of them */
 	size_t *member;  /* rows, ascending */
 	size_t n;
-	char *name;      /* what tells it from the others, for people */
-	char *id;        /* every column and value: stays the same whatever else is shown */
+	char *name;      /* what distinguishes it from the others, for people */
+	char *id;        /* every column and value: independent of what else is shown */
 };
 struct series_list {
 	struct series *series; /* most runs first */
@@ -149,7 +141,7 @@ struct series_list {
 /* Rows for which keep[i] is false are left out; keep NULL: all are in. */
 void parts_series(struct arena *a, const struct rows *rows, const struct str *key, size_t n_keys,
 		  const bool *keep, struct series_list *out);
-/* Names and ids anew, from l->rows. */
+/* Sets names and ids again, from l->rows. */
 void parts_name_series(struct arena *a, struct series_list *l);
 /* "key": {COL: cell}, "name": text */
 void parts_put_series(struct json_writer *w, const struct series_list *l, size_t i);
@@ -169,18 +161,17 @@ void parts_put_kind(struct json_writer *w, struct str column);
 void parts_put_axis(struct json_writer *w, const char *key, struct str column);
 void parts_put_ids(struct json_writer *w, const struct rows *rows, const size_t *member, size_t n);
 
-/* What a reader must know, a sentence each. */
+/* Things a reader must know, a sentence each. */
 struct notes { const char *text[ANALYSE_NOTES_MAX]; size_t n; struct arena *arena; };
 __attribute__((format(printf, 2, 3)))
 void parts_note(struct notes *n, const char *fmt, ...);
 void parts_put_notes(struct json_writer *w, const struct notes *n);
 
-/* NAN of none; leaves x sorted. */
+/* NAN if there are none; sorts x. */
 double parts_median(double *x, size_t n);
 
 /*
- * Groups of runs that a request names, by their numbers or by a filter. Private
- * to analyse/.
+ * Groups of runs that a request names, by their numbers or by a filter.
  *
  *   {"name"?, "ids": [number or run_id, ...]}   also runs that are excluded or archived
  *   {"name"?, "filter": F}                      usual runs
@@ -188,7 +179,7 @@ double parts_median(double *x, size_t n);
 
 #define SIDES_MAX 12
 #define SIDE_IDS_MAX 2000
-#define SIDES_IDS_MAX 10000 /* of all groups together: their rows are looked at whole */
+#define SIDES_IDS_MAX 10000 /* of all groups together, because whole rows are read */
 
 struct side {
 	const char *name;          /* as given, else "A", "B" ... */
@@ -198,17 +189,17 @@ struct side {
 	struct row *row;           /* by ids: whole rows */
 };
 
-/* One group; pointer is where json stands ("/groups/0"). */
+/* Reads one group; pointer is the position of json ("/groups/0"). */
 int side_read(const struct analyse_request *r, const struct json_value *json, const char *pointer,
 	      const char *name, struct side *out, struct err *e);
 /* The value of every run in a column, in the order of id. */
 int side_column(const struct analyse_request *r, const struct side *s, struct str column,
 		struct value **out, struct err *e);
-/* What the runs say of themselves, in the order of id. */
+/* The verdict columns of the runs, in the order of id. */
 int side_verdicts(const struct analyse_request *r, const struct side *s, struct verdicts *out,
 		struct err *e);
 
-/* ---- what values a column has, and how often ---- */
+/* ---- the values of a column, and how often they occur ---- */
 
 struct value_count { struct value value; size_t count; }; /* absent: no value, or null */
 struct value_counts {
@@ -222,51 +213,50 @@ int side_counts(const struct analyse_request *r, const struct side *s, const str
 		size_t n, struct value_counts *out, struct err *e);
 
 /*
- * Puts "parameters": those that differ, and only those. "between": a group has a value that another
- * has not; "within": groups have the same values, but several.
+ * Writes "parameters": only those that differ. "between": a group has a value that another one
+ * lacks; "within": groups have the same values, but several.
  */
 int differ_put(const struct analyse_request *r, const struct side *side, size_t n_sides,
 	       struct json_writer *w, struct err *e);
 
 /*
- * The runs of a series in order: by the commit of the engine they measured, by
- * its version, by day, or one by one. Private to analyse/.
+ * The runs of a series in order: by the commit of the measured engine, by its version, by day, or
+ * one by one.
  *
- * A commit lies where its earliest run does, so that a later run of an old commit does not move
- * it; versions lie in the order of their numbers; a day is one in UTC. All runs of a commit, a
- * version or a day are one point: its value is the mean over server sessions of each session's
- * mean, of logarithms where all values are above 0. A run whose session is not known is one of its
- * own.
+ * A commit is placed at its earliest run, so that a later run of an old commit does not move it;
+ * versions are in the order of their numbers; days are in UTC. All runs of a commit, a version or a
+ * day are one point: its value is the mean over server sessions of each session's mean, of
+ * logarithms where all values are above 0. A run with an unknown session is a session of its own.
  */
 
 enum axis { AXIS_COMMIT, AXIS_VERSION, AXIS_DAY, AXIS_TIME, AXIS_AUTO };
 
-/* Columns that points need beside the metric, in this order. */
+/* Columns that points need in addition to the metric, in this order. */
 enum { POINT_TIME, POINT_COMMIT, POINT_VERSION, POINT_SESSION, POINT_COLUMNS };
 extern const struct str points_columns[POINT_COLUMNS];
 
-/* Where they stand in rows: the metric's, the first of points_columns. */
+/* Their positions in rows: the metric's, the first of points_columns. */
 struct point_columns { size_t metric, first; enum axis axis; };
 
 struct point {
 	double at_s;         /* the earliest run, seconds since 1970 */
-	struct str commit, version; /* of the first run that has one; empty: none */
+	struct str commit, version; /* of the first run that has one; or empty */
 	size_t *member;      /* rows */
 	size_t n, sessions;
 	double value, low, high; /* as above; the smallest and the largest run */
 };
 
-/* The request's "axis"; AXIS_AUTO without one, which points_choose then makes another. */
+/* Reads the request's "axis"; AXIS_AUTO without one, which points_choose then resolves. */
 int points_axis(const struct analyse_request *r, enum axis *out, struct err *e);
 /*
- * By the data: commits, else versions, when there are enough of them to find a change or most runs
- * name one; versions must not be rarer than every POINT_DAYS_A_VERSION days. Else days when there
- * are enough, else run by run. Leaves any axis but AXIS_AUTO as it is.
+ * Chooses by the data: commits, else versions, when there are enough of them to find a change or
+ * most runs name one; versions must not be rarer than every POINT_DAYS_A_VERSION days. Else days if
+ * there are enough, else single runs. Any axis but AXIS_AUTO is unchanged.
  */
 #define POINT_DAYS_A_VERSION 3
 void points_choose(const struct rows *rows, const bool *keep, struct arena *a,
 		   struct point_columns *c);
-/* How many rows would be on an axis, and at how many places; single runs are taken as days. */
+/* How many rows an axis would have, and how many points; single runs count as days. */
 struct axis_use { size_t runs, places; };
 struct axis_use points_on(const struct rows *rows, const bool *keep, struct arena *a,
 			  struct point_columns c, enum axis axis);
@@ -278,47 +268,46 @@ int versions_order(struct str a, struct str b);
 
 /* Whether a row can be on this axis at all. */
 bool points_has(const struct rows *rows, const struct point_columns *c, size_t row);
-/* In order; all members of s must have what points_has asks for. */
+/* The points in order; all members of s must have what points_has requires. */
 struct point *points_of(struct arena *a, const struct rows *rows, const struct point_columns *c,
 			const struct series *s, size_t *n);
 /*
- * Where a run without the metric would stand: at the point of its commit or version, else at the
- * last one that began no later. SIZE_MAX: nowhere.
+ * The point at which a run without the metric belongs: that of its commit or version, else the last
+ * one that began no later. SIZE_MAX: none.
  */
 size_t points_place(const struct rows *rows, const struct point_columns *c, size_t row,
 		    const struct point *p, size_t n);
 
 /*
- * What makes runs one series: everything that was configured. Private to
- * analyse/.
+ * What makes runs one series: their whole configuration.
  *
- * Without a list in the request the key of a run is every option of its servers and of its load,
- * model, hardware, driver, engine, the hash of a replayed workload, and the mode; not the commit,
- * the version, names, places (ports, addresses, paths of results), seeds, and what only prints. A
- * file counts by its name, wherever it lies. The simulator's own costs stand for the code that is
- * tested, and so count as its version does.
+ * Unless the request lists columns, the key of a run is every option of its servers and of its
+ * load, model, hardware, driver, engine, the hash of a replayed workload, and the mode; not the
+ * commit, the version, names, locations (ports, addresses, paths of results), seeds, and output
+ * options. A file counts by its name, without its folder. The simulator's own costs represent the
+ * code under test, so they are treated like its version.
  *
  * A value that is known to be the default (of the run's own release of vLLM, of `bench serve`), a
- * flag of the load that is off, and null say no more than no value at all: a run that names a
- * default belongs to the series of those that leave it out. Without a reported version no default
- * of the engine is known: then a missing option and its usual value are two configurations.
+ * flag of the load that is off, and null mean the same as no value: a run that names a default
+ * belongs to the series of those that omit it. Without a reported version no default of the engine
+ * is known: then a missing option and its usual value are two configurations.
  */
 
 enum series_role {
-	SERIES_KEY,          /* a run with another value is of another series */
+	SERIES_KEY,          /* runs with different values are in different series */
 	SERIES_CIRCUMSTANCE, /* may explain a change: versions, machine, build, image, tags */
-	SERIES_ASIDE,        /* names, places, results */
+	SERIES_ASIDE,        /* names, locations, results */
 };
 enum series_role series_role(struct str column);
-/* The value in keys: absent when it says no more than that. version: the engine's, or missing. */
+/* The value as used in keys: absent if it means the same. version: the engine's, or missing. */
 struct value series_value(struct str column, struct value v, struct value version);
-/* The value that the server had: of a missing option the default of that version, if known. */
+/* The value in effect: of a missing option the default of that version, if known. */
 struct value series_given(struct str column, struct value v, struct value version);
 
 struct series_key {
 	struct str *column;
 	size_t n;
-	bool is_chosen;      /* by the request: values count as they are */
+	bool is_chosen;      /* by the request: values are used unchanged */
 };
 /*
  * The request's "series"; else the columns of keys in which the filter's runs differ, model and
@@ -326,50 +315,50 @@ struct series_key {
  */
 int series_key(const struct analyse_request *r, struct series_key *out, struct err *e);
 
-/* Runs by their keys; the names that people see and the list's rows have values as they are. */
+/* Runs by their keys; shown names and the list's rows have the original values. */
 struct keyed {
-	struct rows rows;    /* ids, and values of the key alone, as keys have them */
+	struct rows rows;    /* ids, and values of the key only, as used in keys */
 	struct series_list list;
 };
 /*
- * The key's columns are the first of rows, version is that of environment.server.version. Ids of
- * series say all of their key, also what all runs shown have in common.
+ * rows begins with the key's columns; version is the column of environment.server.version. Ids of
+ * series contain their whole key, including what all shown runs have in common.
  */
 void series_make(const struct analyse_request *r, const struct series_key *key,
 		 const struct rows *rows, size_t version, const bool *keep, struct keyed *out);
 bool series_same_value(struct value a, struct value b); /* null and absent are the same */
 bool series_is_same(const struct keyed *k, size_t row, size_t other);
-/* A value of a key for people: "256 (default)" of a known default that is not there, "none". */
+/* A value of a key for people: "256 (default)" for a missing one with a known default, "none". */
 const char *series_text(struct arena *a, struct str column, struct value v, struct value version);
 
-/* ---- what changed beside the metric ---- */
+/* ---- what changed in addition to the metric ---- */
 
 struct series_change { struct str column; struct value before, after; };
 /*
- * Circumstances, and keys by their values as they are, that have one value in all runs of one side
- * and another one in all of the other. Those of the environment and the hardware come first.
+ * Circumstances, and keys by their original values, that have one value in all runs of one side and
+ * another one in all of the other. Environment and hardware come first.
  */
 struct series_change *series_changes(const struct analyse_request *r, const int64_t *before,
 				     size_t n_before, const int64_t *after, size_t n_after,
 				     size_t *n);
 
 /*
- * A step of a trend for people: where it lies, what else changed there, and the
- * command that decides it. Private to analyse/.
+ * A step of a trend for people: where it is, what else changed there, and the command that verifies
+ * it.
  */
 
-#define STEP_POINTS 3 /* on each side of a step, in which a circumstance must be settled */
+#define STEP_POINTS 3 /* on each side of a step; a circumstance must be constant in them */
 
 struct step {
 	struct str metric;
 	enum axis axis;
 	const struct point *before, *after; /* the points next to it */
 	double value[2];     /* levels */
-	const struct series_change *also;   /* what changed there beside the commit */
+	const struct series_change *also;   /* what changed there in addition to the commit */
 	size_t n_also;
 };
 
-/* "commit c000008", "2026-01-09": a point as its axis calls it. */
+/* "commit c000008", "2026-01-09": the name of a point on its axis. */
 const char *step_place(struct arena *a, enum axis axis, const struct point *p);
 /* "also": [{"column", "before", "after"}] */
 void step_put_also(struct json_writer *w, const struct series_change *also, size_t n);
@@ -379,25 +368,25 @@ void step_put_also(struct json_writer *w, const struct series_change *also, size
  */
 const char *step_text(struct arena *a, const struct step *s);
 /*
- * `profllm bench ab` with the load of a run and URL_OF_ places for two servers; NULL: the run was
- * no load of a server, or nothing tells the sides apart.
+ * `profllm bench ab` with the load of a run and URL_OF_ names for two servers; NULL: the run was
+ * not a load on a server, or nothing distinguishes the sides.
  */
 const char *step_command(const struct analyse_request *r, const struct step *s, int64_t run);
 
 /* ---- the work of a run; compare.c ---- */
 
-/* What the work of a run is read from. */
+/* The columns that the work of a run is read from. */
 #define WORK_COLUMNS 6
 extern const struct str work_columns[WORK_COLUMNS];
 /* value[c] is of work_columns[c]. */
 struct matched_work work_at(const struct value *const value[WORK_COLUMNS], size_t row);
 
 /*
- * The runs of one workload as configurations at their loads. Private to analyse/.
+ * The runs of one workload as configurations at their loads.
  *
- * A run differs from others in columns of hardware, engine, version, precision, parallelism and
- * other arguments (index/names.h) that enough of them have different values in. One of these is the
- * color; versions that are not the color leave the newest runs of each point; all others are the
+ * Runs differ in columns of hardware, engine, version, precision, parallelism and other arguments
+ * (index/names.h) in which enough of them have different values. One of these is the color;
+ * versions that are not the color select the newest runs of each point; all others are the
  * configuration. A point is a configuration at a load, its runs are repeats.
  */
 
@@ -426,7 +415,7 @@ struct legend_color {
 	const char *name;
 	size_t runs;
 	double best;               /* of the y axis, more is better */
-	bool is_natural, is_other; /* ordered by its name; all further values together */
+	bool is_natural, is_other; /* ordered by its name; all other values together */
 };
 
 #define SETUPS_RUNS_MAX 100000 /* the newest: more are months of a large team */
@@ -434,68 +423,68 @@ struct legend_color {
 struct setups {
 	const struct analyse_request *r;
 	struct workload *workload; /* most configurations first */
-	size_t n_workloads, runs;  /* runs of all workloads, of `matching` */
+	size_t n_workloads, runs;  /* runs of all workloads, out of `matching` */
 	size_t matching;           /* the request's filter */
-	struct str key;            /* of the one that was chosen; empty: runs without a workload */
+	struct str key;            /* of the chosen one; empty: runs without a workload */
 	struct filter *filter;     /* the request's, and the workload */
-	struct filter *unfiltered; /* all runs of the workload, whatever the request's filter */
-	struct filter *newest;     /* of the newest SETUPS_RUNS_MAX; NULL: there are no more */
+	struct filter *unfiltered; /* all runs of the workload, ignoring the request's filter */
+	struct filter *newest;     /* of the newest SETUPS_RUNS_MAX; NULL: there are not more */
 	struct str metric[SETUP_METRICS_MAX];
 	size_t n_metrics;
 	struct counting counting[SETUP_METRICS_MAX];
 	struct rows rows;          /* metrics, facts, columns that differ */
 	struct str *column;
 	size_t n_columns;
-	struct differing *differs, *color; /* color NULL: all runs are of one */
+	struct differing *differs, *color; /* color NULL: all runs have one */
 	size_t n_differs;
 	struct differing *configuration[SETUP_COLUMNS_MAX], *version[SETUP_COLUMNS_MAX];
 	size_t n_configuration, n_versions;
 	struct legend_color *legend; /* setups_legend */
 	size_t n_colors, *color_of;  /* of each row, a place in legend */
-	bool *is_assumed;          /* of each row: power is its boards', not measured; NULL: none */
+	bool *is_assumed;          /* of each row: power is assumed from its boards; NULL: none */
 };
 
-/* A configuration at a load: points of one line have the same number and lie together by load. */
+/* A configuration at a load: points with the same line are adjacent, by load. */
 struct setup_point {
 	uint32_t line;
 	double load;               /* NAN: unknown */
-	size_t *member, n;         /* rows; never none */
-	size_t n_older;            /* runs of older versions, which are left out */
+	size_t *member, n;         /* rows; at least one */
+	size_t n_older;            /* runs of older versions, not used */
 };
 
-/* The median, its ends, and within them the 95 % interval of the median; NAN of none. */
+/* The median, minimum and maximum, and the 95 % interval of the median; NAN if there are none. */
 struct folded { double value, low, high, sure_low, sure_high; size_t n; };
 
 /*
  * result: the metric that a configuration must have to count when a workload is chosen. color: the
- * request's member with the column of colors, NULL: chosen by the data.
+ * request's member with the color column; NULL: chosen by the data.
  */
 int setups_read(const struct analyse_request *r, const struct str *metric, size_t n_metrics,
 		struct str result, const char *color, struct setups *out, struct err *e);
-/* Values as codes from 0 in the order they are met; n_codes of them. Null is absent. */
+/* Values as codes from 0 in order of appearance; n_codes of them. Null is absent. */
 uint32_t *setups_codes(struct arena *a, const struct value *v, size_t n, uint32_t *n_codes);
 /*
- * Fills a metric with $ per million output tokens, of runs whose GPU has a price: by the request's
- * "prices", else by those that the server keeps.
+ * Fills a metric with $ per million output tokens, for runs whose GPU has a price: from the
+ * request's "prices", else those kept by the server.
  */
 int setups_price(struct setups *s, size_t metric, struct err *e);
 /*
- * Where a metric of power was not measured: by the board's power times GPUs, which is_assumed then
- * says of the row. Leaves any other metric as it is.
+ * Fills a metric of power that was not measured with the board's power times GPUs, and sets
+ * is_assumed for the row. Other metrics are unchanged.
  */
 void setups_power(struct setups *s, size_t metric);
-/* "unpriced": GPUs among the runs that have no price. */
+/* "unpriced": GPUs of runs without a price. */
 void setups_put_unpriced(struct json_writer *w, const struct setups *s);
-/* Colors in the order of the legend; metric is that of the y axis. */
+/* Sets colors in the order of the legend; metric is that of the y axis. */
 int setups_legend(struct setups *s, size_t metric, struct err *e);
-/* counts: of each row, whether it counts when the newest version is looked for. */
+/* counts: of each row, whether it counts in the search for the newest version. */
 struct setup_point *setups_points(const struct setups *s, const bool *counts, size_t *n);
 struct folded setups_fold(const struct setups *s, const struct setup_point *p, size_t metric,
 			  const bool *keep);
 double setups_metric(const struct setups *s, size_t metric, size_t row);
 struct value setups_fact(const struct setups *s, enum setup_fact fact, size_t row);
 struct value setups_value(const struct setups *s, const struct differing *d, size_t row);
-/* The configuration of a run in a few words, "TP4, fp8"; otherwise when there is none. */
+/* The configuration of a run in a few words, "TP4, fp8"; otherwise if there is none. */
 const char *setups_name(const struct setups *s, size_t row, const char *otherwise);
 const char *setups_load_text(const struct setups *s, const struct setup_point *p); /* "c32" */
 /* "workload", "workloads" */
@@ -507,6 +496,6 @@ bool setups_is_level(struct folded a, struct folded b);
 
 /* ---- the newest version against the one before; versions.c ---- */
 
-/* Puts "versions", for the overview: of the filter's runs, NULL: of the whole store. */
+/* Writes "versions", for the overview: over the filter's runs, NULL: the whole store. */
 int versions_put(const struct analyse_request *r, const struct filter *f, struct json_writer *w,
 		 struct err *e);

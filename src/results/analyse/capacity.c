@@ -3,34 +3,34 @@
  * capacity.c - how many servers, and GPUs, a rate of requests needs within service levels: for each
  * configuration that was measured under several loads, ranked.
  *
- * Runs of a configuration with the same offered load (benchmark.request_rate, or, where that is
- * without limit, max_concurrency) are repeats of one point, whose rate is the median of
- * request_throughput. A point holds when the median of every service level's metric keeps its
- * limit and none of its runs failed more than FAILED_SHARE_MAX of its requests. A run that failed
- * more than that does not hold its load, whatever else it measured: its rate is then the one that
- * was offered, and of a load that has only a concurrency nothing bounds the rate. Other runs need
- * every limit's metric, and count for it (counted.h).
+ * Runs of a configuration with the same offered load (benchmark.request_rate, or max_concurrency if
+ * that is unlimited) are repeats of one point, whose rate is the median of request_throughput. A
+ * point holds when the median of every service level's metric is within its limit and none of its
+ * runs failed more than FAILED_SHARE_MAX of its requests. A run that failed more does not hold its
+ * load, whatever else it measured: its rate is then the offered one, and nothing bounds the rate of
+ * a load that only has a concurrency. Other runs need every limit's metric, and must count for it
+ * (counts_for).
  *
- * Of the points in order of their rate the last one that holds before the first that does not, and
- * that one, are the bracket; rate_per_server.value lies between them, where the first limit is
- * reached on the line between their medians. Its interval is the bracket itself where either end
- * was measured once; with repeats it is where that line runs between the ends of Student's
- * intervals, never wider than the bracket. When every load held nobody knows how much more it
- * carries: value and low are the highest rate measured and high is null.
+ * Of the points in order of their rate, the last one that holds before the first that does not, and
+ * that one, are the bracket; rate_per_server.value is between them, where the first limit is
+ * reached on the line between their medians. Its interval is the bracket itself if either end was
+ * measured once; with repeats it is where that line runs between the ends of Student's intervals,
+ * never wider than the bracket. When every load held the true capacity is unknown: value and low
+ * are the highest rate measured and high is null.
  *
- * servers = ceil(rate / value); GPUs of a server: the product of its parallel sizes, over all
- * its roles, else the run's "gpus", else one. Headroom is what these servers carry beyond the rate,
- * as a share of it.
+ * servers = ceil(rate / value); GPUs of a server: the product of its parallel sizes, over all its
+ * roles, else the run's "gpus", else one. Headroom is the capacity of these servers beyond the
+ * rate, as a share of it.
  *
- * A run of search: {find: rate} has measured the answer itself: of a configuration with one whose
- * limits are those of the request it is taken in place of the estimate; of several the median, and
- * the widest interval. Runs that searched with other limits answer another question: "searches"
- * lists the limits of all.
+ * A run of search: {find: rate} has measured the answer itself: if its limits are those of the
+ * request it replaces the estimate for its configuration; of several the median, and the widest
+ * interval. Runs that searched with other limits answer another question: "searches" lists the
+ * limits of all.
  *
- * "slo": null asks for the limits that most searches had; where there was no search, for P99 TTFT
- * within LIMIT_FACTOR times the lowest median of a configuration at one load. "rate": null asks for
- * RATE_SHARE of the highest rate that a configuration carries within the limits. All are questions
- * that tell the configurations apart.
+ * "slo": null uses the limits that most searches had; without searches, P99 TTFT within
+ * LIMIT_FACTOR times the lowest median of a configuration at one load. "rate": null uses RATE_SHARE
+ * of the highest rate that a configuration reaches within the limits. Both defaults distinguish the
+ * configurations.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@
 
 struct slo { struct str column; double limit; bool is_most; };
 
-/* Columns behind the configuration's own. */
+/* Columns after the configuration's own. */
 enum fact {
 	RATE, OFFERED, CONCURRENCY, FAILED, COMPLETED, GPUS, GPU, FOUND, FOUND_LOW, FOUND_HIGH,
 	FOUND_LIMITS, FOUND_AT_ONCE, FACTS

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * charts.c - points for drawing: two measures against each other, the frontier of each group,
- * distributions, and lines through many axes.
+ * distributions, and parallel coordinates.
  *
  * Of more points than a page can draw every k-th is sent, by the order of runs, so that the same
- * request gives the same points; the totals say how many there are. A frontier is always whole.
+ * request gives the same points; the totals say how many there are. A frontier is always complete.
  */
 #include <assert.h>
 #include <math.h>
@@ -446,13 +446,13 @@ int analyse_parallel(const struct analyse_request *r, struct json_writer *w, str
 }
 
 /*
- * What more of something brings: for each series the median of a metric at each size,
- * its ratio to that of the series' smallest size, and that ratio over the ratio of sizes.
+ * Scaling: for each series the median of a metric at each size, its ratio to that of the series'
+ * smallest size, and that ratio divided by the ratio of sizes.
  *
  *   speedup = value / value at the smallest size (the inverse where lower is better)
  *   efficiency = speedup / (size / smallest size)
  *
- * A series is whatever else makes runs comparable; the size's own column is no part of it.
+ * A series is defined by everything else that makes runs comparable, without the size's column.
  */
 
 struct sized { double size, value; };
@@ -472,7 +472,7 @@ static double speedup_of(double value, double first, int better)
 	return first > 0 && value >= 0 ? value / first : NAN;
 }
 
-/* The values of one size lie in order behind each other. */
+/* Values of one size are adjacent, in ascending order. */
 static void put_points(struct json_writer *w, const struct sized *x, size_t n, int better)
 {
 	double first = NAN, smallest = NAN;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compare.c - groups of runs against a baseline: parameters that differ, and for each metric what
- * decide/compare.h finds over the configurations that both have (matching.h).
+ * compare.c - groups of runs against a baseline: parameters that differ, and for each metric the
+ * findings of decide/compare.h over the configurations that both have.
  *
  * A run that failed has no value of a metric, and one in which it is INVALID does not count for it
- * (counted.h); its requests count for the guards. Runs of one server session (provenance.session)
+ * (counts_for); its requests count for the guards. Runs of one server session (provenance.session)
  * are one sample.
  */
 #include <assert.h>
@@ -30,10 +30,10 @@ static bool is_one_of(struct str column, const struct str *list, size_t n)
 /*
  * The runs of groups as configurations that can be compared. A configuration is everything that was
  * configured (series_role). A column with one value in each group, though not the same in all,
- * defines the groups and is no part of it, be it the value that was given or the one that counts
- * (a default that was given in some runs only); neither is the number of GPUs where parallel sizes
- * define them, because it follows from those. What one of the load's options says in addition to
- * the configuration of its server is the load.
+ * defines the groups and is not part of it, whether by the given values or by the effective ones
+ * (a default that only some runs give explicitly); neither is the number of GPUs where parallel
+ * sizes define them, because it follows from those. The load's options that vary within one server
+ * configuration are the load.
  */
 struct matching {
 	const struct analyse_request *r;
@@ -349,7 +349,7 @@ static void matching_name(const struct matching *m, struct matched_run *run)
 	release_names(&load);
 }
 
-/* ---- what stands in the way ---- */
+/* ---- obstacles to a comparison ---- */
 
 /* Whether two groups have a value of key k in common; first: where each begins. */
 static bool have_common(const struct matching *m, size_t k, const size_t *first, size_t a, size_t b)
@@ -427,7 +427,7 @@ struct comparison {
 	struct counting *counting;       /* of each metric */
 	size_t n_metrics, room;          /* room: values of a run */
 	double *value;                   /* of run i: [i * room + metric] */
-	unsigned char *state;            /* likewise, enum matched_state */
+	unsigned char *state;            /* of run i: [i * room + metric], enum matched_state */
 	struct matched_run *run;
 	bool *is_compared;               /* run i has a counterpart: a warning is about those */
 	struct notes notes;
@@ -805,8 +805,8 @@ static int mixed_values(const struct comparison *c, struct str column, struct mi
 }
 
 /*
- * What is no configuration and yet makes figures differ: it adds to the scatter. Values that no two
- * groups share are what the groups stand for.
+ * Notes columns that are not configuration and still change figures: they add to the scatter.
+ * Values that no two groups share define the groups, so they are not noted.
  */
 static int note_mixtures(struct comparison *c, struct err *e)
 {
@@ -826,7 +826,7 @@ static int note_mixtures(struct comparison *c, struct err *e)
 	return 0;
 }
 
-/* What was left out, and whether it would have led; what is DEGRADED is told of each comparison. */
+/* Notes what was left out, and whether it would have led; DEGRADED is noted per comparison. */
 static void note_left_out(struct comparison *c)
 {
 	struct counting *left_out = arena_alloc(c->r->arena,

@@ -8,7 +8,7 @@
  * color, configuration and load are repeats of one point.
  *
  * Values become codes, small numbers in the order of their first run, so that 100,000 runs are
- * grouped without looking at a text twice.
+ * grouped without comparing any text twice.
  */
 #include <assert.h>
 #include <math.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * curves.c - the performance chart: the configurations of one workload as lines over their loads,
- * the frontier of each color and of all, and in a sentence which color leads where.
+ * the frontier of each color and of all, and a sentence that says which color leads where.
  *
  * A color leads at x when its best y among its points at x or better is the best of all colors:
- * steps between measured points, nothing is interpolated. Colors within 2 % of the best are level.
+ * steps between measured points, without interpolation. Colors within 2 % of the best are level.
  */
 #include <assert.h>
 #include <math.h>

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * impact.c - which parameter moves which metric, as far as runs that nobody designed can tell.
+ * impact.c - which parameter moves which metric, as far as runs that were not designed as an
+ * experiment can show it.
  *
- * For each parameter by itself: the share of the metric's variance that its values explain
+ * For each parameter separately: the share of the metric's variance that its values explain
  * (stats/significance.h; on logarithms where all values are above 0) with F's p, adjusted by
- * Benjamini and Hochberg over the parameters shown, and the median at each value. Numbers of more
+ * Benjamini and Hochberg over the parameters shown, and the median at each value. Numbers with more
  * than LEVELS_MAX values are cut into ranges of equally many runs. Parameters that move together
- * (Cramer's V of at least TOGETHER) explain the same variance, and no analysis can tell them apart:
- * each names the others, and the note says so.
+ * (Cramer's V of at least TOGETHER) explain the same variance, and no analysis can separate them:
+ * each names the others, and so does the note.
  *
- * Besides, the matched effects: runs whose configuration (series.h) is the same but for one
- * parameter are one group, each of its values one mean of logarithms there, and each two
- * neighbouring values a pair. A step has the geometric mean of its pairs' ratios and Student's
- * interval of it.
- * Columns with one value for each value of the parameter change along with it, and are named.
+ * In addition, matched effects: runs whose configuration (series_role) only differs in one
+ * parameter are one group, each value of it is one mean of logarithms there, and each two
+ * neighbouring values are a pair. A step has the geometric mean of its pairs' ratios and Student's
+ * interval of it. Columns with one value for each value of the parameter change along with it, and
+ * are named.
  *
- * Parameters that are the same in all the runs are left out first; of the others at most
- * PARAMETERS_MAX are looked at, and a note says how many were not. What the largest shares need to
- * be shown (levels, codes of runs) is kept for those alone.
+ * Parameters that are the same in all the runs are left out first; at most PARAMETERS_MAX of the
+ * others are examined, and a note says how many were not. Only the largest shares keep details.
  */
 #include <math.h>
 #include <stdlib.h>

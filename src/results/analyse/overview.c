@@ -3,12 +3,12 @@
  * overview.c - the first page: the best configuration of each color of a workload at a low, a
  * middle and a high load, what changed at which commit, and what needs attention.
  *
- * Low and high are the ends of the loads that at least half of the rows were measured at. Unless
- * the request says what counts, that is the speed of a user at low load and the throughput of a GPU
- * at the others. Of INVALID runs only their number is shown, and whether one of them would lead.
+ * Low and high are the ends of the loads at which at least half of the rows were measured. The
+ * default metrics are the speed of a user at low load and the throughput of a GPU at the others. Of
+ * INVALID runs only the number is shown, and whether one of them would lead.
  *
- * Changes are those of trends.c: unreviewed ones of three metrics, one for each commit, in the
- * newest runs that name a commit: this page must not wait for all of a long history. Versions are
+ * Changes are those of trends.c: unreviewed ones of three metrics, one per commit, in the newest
+ * runs that name a commit, so that this page need not wait for all of a long history. Versions are
  * compared by versions.c.
  */
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parts.c - see parts.h. */
+/* parts.c - helpers of all analyses; see analyse_internal.h. */
 #include <assert.h>
 #include <math.h>
 #include <stdarg.h>

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * regression.c - did it get worse: runs against a baseline, series by series, as decide/compare.h
- * judges it.
+ * regression.c - did it get worse: runs against a baseline, series by series, judged by
+ * decide/compare.h.
  *
- * The baseline is what the request names: {"ids": [...]} or {"filter": F} (any runs; those are no
- * candidates then), {"commit": C} (candidates are runs of commits first measured after it), or
- * {"last": n} (candidates are the last n points of each series, the baseline up to
- * BASELINE_POINTS before them).
+ * The baseline is given by the request: {"ids": [...]} or {"filter": F} (any runs; those are then
+ * not candidates), {"commit": C} (candidates are runs of commits first measured after it), or
+ * {"last": n} (candidates are the last n points of each series, the baseline up to BASELINE_POINTS
+ * before them).
  *
  * Each metric of a series is one comparison of one configuration, adjusted together with all the
  * others that are shown; policy.effect is its least change worth naming, policy.p its alpha. The
- * unit is the server session (provenance.session). Where a run does not name its session, that is
- * all runs of its point (points.h: a commit, a version, a day, or itself): points of a series are
+ * unit is the server session (provenance.session). If a run does not name its session, it is that
+ * of all runs of its point (a commit, a version, a day, or itself): points of a series are
  * different starts of the code under test. Runs that failed have no value, and are failed requests
- * to the guards; INVALID ones are counted and out.
+ * to the guards; INVALID ones are counted and left out.
  *
  * Two rules are added: a verdict needs policy.points_after points (runs, against named runs), and a
  * gain is not comparable when a metric of policy.guards is worse by more than MATCHED_WORK_CHANGE.
@@ -27,7 +27,7 @@
 #define BASELINE_POINTS 20
 #define LAST_POINTS 4          /* candidates, where the request names no baseline */
 #define COMMIT_BYTES_MIN 7
-#define EFFECT_LEAST 1e-9      /* stands for a policy.effect of 0 */
+#define EFFECT_LEAST 1e-9      /* replaces a policy.effect of 0 */
 #define REGRESSION_RUNS_MAX (ANALYSE_CELLS_MAX / 8) /* of all series and metrics together */
 
 enum mode { BY_RUNS, BY_COMMIT, BY_LAST };
@@ -55,11 +55,11 @@ struct regression {
 	bool *is_baseline;         /* of each row, when by runs */
 	struct point_columns place;
 	enum counts *counts;       /* of each row, for the metric at hand */
-	size_t *at;                /* likewise: its point, SIZE_MAX: it has none */
+	size_t *at;                /* of each row: its point, SIZE_MAX: none */
 	bool *is_nameless;         /* of each row that was used: it names no session */
 	struct item *item;
 	struct matched_spec *spec; /* of each item */
-	struct matched *out;       /* likewise */
+	struct matched *out;       /* of each item */
 	size_t n_items, n_runs;
 	struct counting counting[METRICS_MAX], guarding[GUARDS_MAX];
 	struct notes notes;
@@ -186,7 +186,7 @@ static struct value *joined(struct arena *a, const struct value *x, size_t n, co
 	return out;
 }
 
-/* Named baselines come behind the candidates, whatever the filter says of them. */
+/* Appends named baselines to the candidates, even if the filter excludes them. */
 static int add_baseline(struct regression *g, struct err *e)
 {
 	struct arena *a = g->r->arena;
@@ -269,7 +269,7 @@ static size_t part_points(const struct regression *g, const struct point *p, siz
 	return candidates;
 }
 
-/* The series' points of a metric; which of its rows count, and at which point they stand. */
+/* The series' points of a metric; sets which of its rows count, and the point of each. */
 static struct point *place_rows(struct regression *g, const struct series *s, size_t metric,
 				size_t *n)
 {
@@ -319,7 +319,7 @@ static const char *session_of(struct regression *g, size_t row)
 		return arena_text(g->r->arena, v.text);
 	g->is_nameless[row] = true;
 	return g->at[row] == SIZE_MAX ? NULL :
-		arena_printf(g->r->arena, "\npoint %zu", g->at[row]); /* nobody's name */
+		arena_printf(g->r->arena, "\npoint %zu", g->at[row]); /* not a possible name */
 }
 
 static struct matched_run run_of(struct regression *g, const struct item *t, size_t row,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* series.c - see series.h. */
+/* series.c - series of runs and their points; see analyse_internal.h. */
 #include <assert.h>
 #include <ctype.h>
 #include <math.h>
@@ -437,7 +437,7 @@ struct value series_given(struct str column, struct value v, struct value versio
 	return (struct value){ .kind = VALUE_TEXT, .text = str_of(usual) };
 }
 
-/* ---- what changed beside the metric ---- */
+/* ---- what changed in addition to the metric ---- */
 
 /* The one value of a column in all rows; false: there are several. */
 static bool only_value(const struct page_row *row, size_t n, size_t column, struct value *out)
@@ -699,7 +699,7 @@ static bool is_same_point(const struct placed *a, const struct placed *b)
 	return !(a->bin > b->bin) && !(a->bin < b->bin) && str_eq(a->name, b->name);
 }
 
-/* The mean of the sessions' means; run lies in the order of sessions. */
+/* The mean of the sessions' means; run is sorted by session. */
 static double value_of(const struct rows *rows, size_t metric, const struct placed *run,
 		       struct point *p)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trends.c - a metric over commits, versions or time, a series for each configuration
- * (series.h), and where its level changed (stats/edivisive.h).
+ * trends.c - a metric over commits, versions or time, a series for each configuration, and where
+ * its level changed (stats/edivisive.h).
  *
- * A look every night repeats the test, so the p of a change is small: on 50 noisy series 1e-5 gives
- * 13.5 false alarms a year (bench/trends.c), the usual 1e-3 gives 56. The least effect is that
- * of verdicts (decide/compare.h): 3 %, 5 % for a p99 and beyond. A gain that a guard of comparisons
- * speaks against is only a change. Runs that failed are no points; to guards they are failed
+ * The test is repeated every night, so the p of a change is small: on 50 noisy series 1e-5 gives
+ * 13.5 false alarms a year (bench/trends.c), the usual 1e-3 gives 56. The least effect is that of
+ * verdicts (decide/compare.h): 3 %, 5 % for a p99 and beyond. A gain that a guard of comparisons
+ * contradicts is only a change. Runs that failed are not points; to guards they are failed
  * requests.
  *
- * A series that begins where another one has ended, because what was configured changed, says so;
- * the step between the two is shown and not tested.
+ * A series that begins where another one has ended, because the configuration changed, says so; the
+ * step between the two is shown and not tested.
  */
 #include <assert.h>
 #include <math.h>
@@ -138,8 +138,8 @@ static bool is_at(const struct json_value *at, const struct point *p)
 }
 
 /*
- * The mark that somebody set on this change of this metric; NULL: none. Marks of before they named
- * a metric have none: such a one is found last, and nobody knows which metric it judged.
+ * The mark that a user set on this change of this metric; NULL: none. Old marks do not name a
+ * metric: such a mark is used last, because it may have been about another one.
  */
 static const struct json_value *mark_of(const struct trends *t, const struct series *s,
 					const struct point *p, bool *is_judged)
@@ -215,7 +215,7 @@ static void put_points(const struct trends *t, struct json_writer *w, const stru
 
 /* ---- changes ---- */
 
-/* The work of the points from one to another, with the failed runs that stand among them. */
+/* The work of the points from one to another, and of the failed runs among them. */
 static struct matched_work *work_of_points(const struct trends *t, const struct drawn *d,
 					   size_t from, size_t to, size_t *n)
 {
@@ -638,7 +638,7 @@ static const char *why_empty(const struct trends *t)
 	return arena_printf(a, "none of the %zu runs has a finite %.*s", t->rows.n, (int)m.n, m.p);
 }
 
-/* Why no change is told; NULL: one is. is_judged: because none was found. */
+/* Why no change is reported; NULL: one is. is_judged: because none was found. */
 static const char *why_none(const struct trends *t, bool *is_judged)
 {
 	size_t most = 0, enough = 0, min = 2 * EDIVISIVE_SEGMENT_MIN;
@@ -674,7 +674,7 @@ static void put_reason(const struct trends *t, struct json_writer *w)
 	json_member_bool(w, "is_judged", is_judged);
 }
 
-/* Runs that are in no series, for want of a value or of a place on the axis. */
+/* Runs in no series, because their value or their place on the axis is missing. */
 struct missing { size_t metric, place; };
 
 static void put_all(struct trends *t, struct json_writer *w, struct missing missing)

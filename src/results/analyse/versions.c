@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * versions.c - the newest version of the engine against the one before it, for each suite that was
- * measured with both: what compare.c answers for the two filters, in one line.
+ * measured with both: the answer of compare.c for the two filters, in one line.
  *
- * Where no suite has two versions, workloads are compared instead. The newest suites come first.
- * Comparing looks at every configured column of both sides, so a suite with more runs than
- * VERSIONS_RUNS_MAX is named without an answer: the page of comparisons gives it.
+ * If no suite has two versions, workloads are compared instead. The newest suites come first.
+ * Comparing reads every configured column of both sides, so a suite with more runs than
+ * VERSIONS_RUNS_MAX is listed without an answer: the comparison page gives it.
  */
 #include <assert.h>
 #include <math.h>

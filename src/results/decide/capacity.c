@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capacity.c - see capacity.h: what is asked next. Curves and answers: capacity_curve.c. */
+/* capacity.c - see capacity.h: decides what to measure next. capacity_fit.c has the curves. */
 #include "results/decide/capacity.h"
 
 #include <assert.h>

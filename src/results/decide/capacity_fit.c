@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capacity_fit.c - see capacity_fit.h. */
+/* capacity_fit.c - see capacity.h: fits curves to levels, and answers a search from them. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -342,7 +342,7 @@ double fit_at(const struct fit *f, const struct fit_opts *o, double x)
 #define NEAR_LEVELS_MIN 4
 #define PRECISE_LEVELS 8
 #define FORECAST_LEVELS 20
-#define FORECAST_WASTE 1.2     /* levels lie beside the crossing */
+#define FORECAST_WASTE 1.2     /* many levels are not close to the crossing */
 #define MORE_LOAD 1.05
 #define SURELY 3.0             /* standard deviations */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compare.c - see compare.h: a metric becomes a row, and rows get their verdicts. What the runs are
- * comes from compare_gather.c, the numbers of a row from compare_estimate.c.
+ * compare.c - see compare.h: turns metrics into rows and gives rows their verdicts.
+ * compare_gather.c prepares the runs and makes the estimates.
  */
 #include "results/decide/compare.h"
 

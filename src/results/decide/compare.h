@@ -3,12 +3,12 @@
  * compare.h - is side B better than side A, over the configurations that both have?
  *
  * Runs come as rows of numbers: the side, the key of the configuration (everything that was
- * configured and the workload's identity, less what defines the sides), the server session, the
- * run's id, a value per metric and the figures of its work. Side 0 is the baseline, and every
- * further side is compared with it alone. Files, stores and words of tables are the caller's.
+ * configured and the workload's identity, without what defines the sides), the server session, the
+ * run's id, a value per metric and the figures of its work. Side 0 is the baseline; every other
+ * side is compared only with it. Files, stores and the words of tables are the caller's.
  *
- * For each metric (procedure and evidence: research page "How the four decisions are made",
- * section 2; in short, all on logarithms):
+ * For each metric (procedure and evidence: research page "How the four decisions are made", section
+ * 2; in short, all on logarithms):
  *
  *   session     mean of ln(value) over a session's runs of a configuration; repeats weigh nothing
  *   config      a, b = mean over sessions; d = b - a
@@ -21,20 +21,20 @@
  *               (ii) clusters: else, with three clusters or more, Student's t over their d
  *               (iii) none: else. The design chooses, before any value is seen
  *   verdict     see enum matched_verdict; one primary metric is judged by its p, all others by
- *               Benjamini and Hochberg's q; where sides or comparisons are several, primary ones
+ *               Benjamini and Hochberg's q; with several sides or comparisons the primary ones
  *               are adjusted among themselves
  *
- * A session that is not known (NULL) is one session per configuration and side, shared with no
- * other configuration: right for a restart at every point, too hopeful for loads of one server. The
- * count of such runs is given, so that the caller can say so.
+ * An unknown session (NULL) is one session per configuration and side, not shared with any other
+ * configuration: right for a restart at every point, too optimistic for loads of one server. The
+ * number of such runs is returned, so that the caller can mention it.
  *
  * Left out, and counted: runs whose metric is INVALID, values that are missing (NAN or infinite),
- * and runs that are on both sides. A configuration in which both sides have but one value, be it
- * 0 or below, has d = 0; any other value at or below 0 has no logarithm, and then the metric is not
- * comparable.
+ * and runs that are on both sides. A configuration whose values are all the same on both sides,
+ * even 0 or below, has d = 0; any other value at or below 0 has no logarithm, and then the metric
+ * is not comparable.
  *
- * Pure: no I/O; everything given out lives in the caller's arena, texts given in are borrowed and
- * must live as long.
+ * Pure: no I/O; all results live in the caller's arena; given texts are borrowed and must live as
+ * long.
  */
 #pragma once
 #include <stdbool.h>
@@ -53,23 +53,23 @@
 #define MATCHED_WORK_CHANGE 0.05     /* the guards of tokens per request and of goodput */
 #define MATCHED_CLUSTERS_MIN 3       /* for rule (ii) */
 #define MATCHED_SESSIONS_MIN 2       /* of each configuration and side, for rule (i) */
-#define MATCHED_SESSIONS_MAX 1000    /* more would not do */
+#define MATCHED_SESSIONS_MAX 1000    /* a need for more is reported as none */
 #define MATCHED_RANKS_MIN 8          /* clusters, for Wilcoxon's test as a check on outliers */
-#define MATCHED_DIFFER_ALPHA 0.01    /* Cochran's Q: from here on effects are said to differ */
-#define MATCHED_APART_SHARE_MAX 0.1  /* of the configurations not comparable: no verdict beyond */
-#define MATCHED_SCATTER_USUAL 0.025  /* of a session's mean, supposed where nothing is known */
+#define MATCHED_DIFFER_ALPHA 0.01    /* Cochran's Q: below it effects are said to differ */
+#define MATCHED_APART_SHARE_MAX 0.1  /* of the configurations not comparable: no verdict above */
+#define MATCHED_SCATTER_USUAL 0.025  /* of a session's mean, assumed if nothing is known */
 
 /* ---- what is compared ---- */
 
 /*
- * What may make two sides incomparable, in both directions; a metric names those that concern it.
- * The first three are held against each configuration: one that fails is set apart, and the metric
+ * What may make two sides incomparable, in both directions; a metric selects those that concern it.
+ * The first three are checked for each configuration: one that fails is set apart, and the metric
  * is not comparable if they fail on average or in more than a tenth of the configurations.
  */
 enum matched_guard {
 	MATCHED_GUARD_FAILED = 1,    /* shares of failed requests differ by more than failed_max */
 	MATCHED_GUARD_OUTPUT = 2,    /* output tokens per request differ by more than 5 % */
-	MATCHED_GUARD_INPUT = 4,     /* input tokens per request, likewise */
+	MATCHED_GUARD_INPUT = 4,     /* input tokens per request differ by more than 5 % */
 	MATCHED_GUARD_GOOD = 8,      /* better, but by 5 % fewer requests within the goodput limits;
 				      * worse, but by 5 % more */
 	MATCHED_GUARD_ALL = 15,
@@ -83,7 +83,7 @@ struct matched_metric {
 	double failed_max;           /* how far the shares of failed requests may be apart */
 };
 /*
- * A metric with the D of its name (3 %; 5 % for percentiles from 99 on) and the guards it needs.
+ * A metric with D by its name (3 %; 5 % for percentiles from 99 on) and the guards it needs.
  *
  * failed_max is what can move the metric by no more than D: failed requests are not among its
  * values, and they are often the slow ones. A share s of them changes a rate by s and the rank of a
@@ -95,15 +95,15 @@ struct matched_metric matched_metric_of(const char *name, const char *unit, int 
 
 enum matched_state { MATCHED_COUNTS, MATCHED_DEGRADED, MATCHED_INVALID };
 
-/* Of one run; NAN: not known. Rates in requests/s. */
+/* Of one run; NAN: unknown. Rates in requests/s. */
 struct matched_work { double failed, completed, input_tokens, output_tokens, goodput, throughput; };
 
 struct matched_run {
 	size_t side;
-	const char *config;          /* the key of the configuration; also how it is shown */
-	const char *load;            /* what varies within a server session, "rate=8"; NULL: nothing */
-	const char *session;         /* the server's life, unique over all runs; NULL: not known */
-	const char *id;              /* run id or hash of the content; NULL: not known */
+	const char *config;          /* the key of the configuration, which is also shown */
+	const char *load;            /* varies within a server session, "rate=8"; NULL: nothing */
+	const char *session;         /* the server's life, unique over all runs; NULL: unknown */
+	const char *id;              /* run id or hash of the content; NULL: unknown */
 	const double *value;         /* one per metric; NAN: missing */
 	const unsigned char *state;  /* enum matched_state, one per metric; NULL: all count */
 	struct matched_work work;
@@ -114,14 +114,14 @@ struct matched_spec {
 	size_t n_runs;
 	const struct matched_metric *metric;
 	size_t n_metrics;
-	const char *const *side;     /* their names; two at least */
+	const char *const *side;     /* their names; at least two */
 	size_t n_sides;
 	size_t primary;              /* the metric judged without adjustment; n_metrics: none */
 	double alpha;                /* 0.05: intervals of 95 %, and of 90 % for "no change" */
 	bool is_invalid_counted;     /* INVALID runs count like any other */
-	bool is_comparable_only;     /* configurations that fail a guard never void the rest */
-	size_t listed_max;           /* configurations that matched_put lists of each metric and of
-				      * one side alone, the extreme ones; below 2: all */
+	bool is_comparable_only;     /* configurations that fail a guard never affect the rest */
+	size_t listed_max;           /* configurations that matched_put lists of each metric and
+				      * of one side alone, the extreme ones; below 2: all */
 };
 
 /* ---- what comes out ---- */
@@ -146,9 +146,9 @@ struct matched_config {
 	const char *name;
 	size_t runs[2], sessions[2];
 	double *session[2];          /* geometric mean of each session */
-	struct matched_estimate is;  /* by its own sessions alone */
-	int evident;                 /* +1 larger, -1 smaller by that, after adjustment; else 0 */
-	const char *apart;           /* why it is not comparable and not used; NULL: it is */
+	struct matched_estimate is;  /* from its own sessions only */
+	int evident;                 /* +1 larger, -1 smaller by `is`, after adjustment; else 0 */
+	const char *apart;           /* why it is not comparable and not used; NULL: it is used */
 };
 
 /* The configurations of one load. */
@@ -163,7 +163,7 @@ enum matched_verdict {
 	MATCHED_BETTER_SMALL, MATCHED_WORSE_SMALL, /* but by less than D */
 	MATCHED_CHANGED, MATCHED_CHANGED_SMALL,    /* a metric without a better direction */
 	MATCHED_NO_CHANGE,           /* above D */
-	MATCHED_MIXED,               /* surely larger here and smaller there, both by D or more */
+	MATCHED_MIXED,               /* surely larger in some, smaller in others, by D or more */
 	MATCHED_NOT_ENOUGH,
 	MATCHED_NOT_COMPARABLE,
 };
@@ -171,23 +171,23 @@ enum matched_verdict {
 enum matched_why {               /* why there is no answer */
 	MATCHED_WHY_NONE,
 	MATCHED_WHY_MISSING,         /* a side has no value */
-	MATCHED_WHY_INVALID,         /* a side has none but in INVALID runs */
+	MATCHED_WHY_INVALID,         /* a side only has it in INVALID runs */
 	MATCHED_WHY_UNMATCHED,       /* no configuration has it on both sides */
 	MATCHED_WHY_DESIGN,          /* rule (iii): no interval */
-	MATCHED_WHY_WIDE,            /* the interval leaves everything open */
-	MATCHED_WHY_CHANCE,          /* p <= alpha, but not among so many metrics */
+	MATCHED_WHY_WIDE,            /* the interval is too wide to decide */
+	MATCHED_WHY_CHANCE,          /* p <= alpha, but not after adjustment for many metrics */
 	MATCHED_WHY_NOT_POSITIVE,    /* values at or below 0 */
-	MATCHED_WHY_GUARD,           /* other work, failures */
-	MATCHED_WHY_POLICY,          /* set by the caller, who asks for more than an interval */
+	MATCHED_WHY_GUARD,           /* different work, or failures */
+	MATCHED_WHY_POLICY,          /* set by the caller, whose policy requires more */
 };
 
-/* How much more would do: to show D with a power of 0.8, or to settle what is there now. */
+/* How much more data is needed to show D with a power of 0.8, or to settle the estimate. */
 struct matched_need {
-	size_t sessions;             /* a side of each configuration; 0: no number up to 1,000 */
-	size_t clusters;             /* or so many configurations with own sessions; 0: none */
-	enum {                       /* where the scatter that it rests on comes from */
+	size_t sessions;             /* per side of each configuration; 0: none up to 1,000 */
+	size_t clusters;             /* or this many configurations with own sessions; 0: none */
+	enum {                       /* source of the scatter it is based on */
 		MATCHED_FROM_SESSIONS, MATCHED_FROM_CLUSTERS,
-		MATCHED_FROM_RUNS,   /* within sessions: a least value */
+		MATCHED_FROM_RUNS,   /* within sessions: a lower bound */
 		MATCHED_SUPPOSED,    /* MATCHED_SCATTER_USUAL */
 	} from;
 };
@@ -198,7 +198,7 @@ struct matched_row {
 	enum matched_verdict verdict;
 	enum matched_why why;
 	const char *reason;          /* part of a sentence about why; NULL: MATCHED_WHY_NONE */
-	struct matched_estimate is;  /* over comparable configurations, or without any over all */
+	struct matched_estimate is;  /* over comparable configurations, or over all if none are */
 	double q;                    /* p after adjustment; the primary's is p if there is one */
 	bool is_primary;
 	bool is_beyond_d;            /* the whole interval: better or worse by at least D */
@@ -206,19 +206,19 @@ struct matched_row {
 	size_t clusters_up, clusters_down;
 	double p_sign;               /* exact, over clusters */
 	double p_ranks;              /* Wilcoxon's signed ranks over clusters; NAN below 8 */
-	bool do_ranks_disagree;      /* p <= alpha, but the ranks' is not: look for outliers */
+	bool do_ranks_disagree;      /* p <= alpha, but not by ranks: look for outliers */
 	double spread;               /* standard deviation of configurations' d, noise included */
-	double p_differ;             /* Cochran's Q over clusters, as an F; rule (i) alone */
-	bool do_effects_differ;      /* p_differ says so, or there is evidence of both signs */
+	double p_differ;             /* Cochran's Q over clusters, as an F; only with rule (i) */
+	bool do_effects_differ;      /* by p_differ, or evidence of both signs */
 	size_t evident_up, evident_down; /* configurations */
-	struct matched_need need;    /* where verdict is not enough data for its design or width */
-	size_t runs[2], sessions[2]; /* with values; behind the estimate */
+	struct matched_need need;    /* if the verdict is "not enough" by design or width */
+	size_t runs[2], sessions[2]; /* with values; used in the estimate */
 	size_t invalid[2], missing[2], degraded[2]; /* runs of the matched configurations */
 	size_t unpaired;             /* matched configurations without a value on one side */
 	size_t apart;                /* not comparable */
 	struct matched_config *config; /* the worst change first; those apart at the end */
 	size_t n_configs;
-	struct matched_load *load;   /* in order of first appearance; none unless there are two */
+	struct matched_load *load;   /* in order of first appearance; only if there are two */
 	size_t n_loads;
 };
 
@@ -229,7 +229,7 @@ enum matched_refusal {
 	MATCHED_REFUSED_EMPTY,       /* a side has no run */
 	MATCHED_REFUSED_SAME,        /* the sides are the same runs, or one is part of the other */
 	MATCHED_REFUSED_UNMATCHED,   /* no configuration in common */
-	MATCHED_REFUSED_INVALID,     /* nothing but INVALID values on a side */
+	MATCHED_REFUSED_INVALID,     /* only INVALID values on a side */
 };
 
 /* One further side against the baseline. */
@@ -237,19 +237,18 @@ struct matched_pair {
 	size_t side;
 	enum matched_refusal refusal;
 	const char *reason;          /* a sentence; NULL: accepted */
-	size_t runs[2];              /* that are on this side alone */
-	size_t shared;               /* on both, left out */
-	size_t sessions_unknown[2];  /* runs whose session is not known */
+	size_t runs[2];              /* only on this side */
+	size_t shared;               /* on both sides, left out */
+	size_t sessions_unknown[2];  /* runs with an unknown session */
 	const char **config;         /* matched, in order of first appearance */
-	const char **guard;          /* of each, what speaks against comparing it with any metric;
-				      * NULL: nothing */
-	double failed[2];            /* shares of requests that failed in them; NAN: not known */
+	const char **guard;          /* of each, the objection to any metric of it; NULL: none */
+	double failed[2];            /* shares of requests that failed in them; NAN: unknown */
 	size_t failed_differs;       /* configurations whose shares differ enough to be named */
 	const char *failed_worst;    /* where they differ most, in words; NULL: nowhere */
 	size_t n_configs;
 	int good;                    /* +1: 5 % more requests within goodput limits, -1: fewer */
-	const char *good_text;       /* in words; NULL where good is 0 */
-	struct matched_alone *alone[2]; /* configurations that only one side has */
+	const char *good_text;       /* in words; NULL if good is 0 */
+	struct matched_alone *alone[2]; /* configurations on only one side */
 	size_t n_alone[2];
 	struct matched_row *row;     /* spec->n_metrics; all zero unless accepted */
 };
@@ -262,17 +261,14 @@ struct matched {
 
 /*
  * Compares. spec and what it points to must live as long as out. Asserts that sides are below
- * n_sides, that values are there, that alpha lies between 0 and 0.5 and each D is above 0.
+ * n_sides, that there are values, that alpha is between 0 and 0.5 and each D above 0.
  */
 void matched_compare(const struct matched_spec *spec, struct arena *a, struct matched *out);
 
 /* n comparisons, out[i] of spec[i], whose metrics are adjusted together. */
 void matched_compare_all(const struct matched_spec *spec, size_t n, struct arena *a,
 			 struct matched *out);
-/*
- * What speaks against calling b's runs, of which there are m, a gain of a metric over a's n, by the
- * guards above; NULL: nothing.
- */
+/* The objection, by the guards above, to calling b's m runs a gain over a's n; NULL: none. */
 const char *matched_guard_gain(const struct matched_metric *metric, const struct matched_work *a,
 			       size_t n, const struct matched_work *b, size_t m,
 			       struct arena *arena);
@@ -282,7 +278,7 @@ const char *matched_guard_gain(const struct matched_metric *metric, const struct
 const char *matched_verdict_key(enum matched_verdict v);  /* "no_change" */
 /* "better, but by less than 3 %" */
 const char *matched_verdict_words(const struct matched_row *row, struct arena *a);
-/* One sentence without a full stop: change, interval, counts, verdict, and what would do. */
+/* One sentence without a full stop: change, interval, counts, verdict, data still needed. */
 const char *matched_sentence(const struct matched *m, const struct matched_pair *pair,
 			     const struct matched_row *row, struct arena *a);
 /* What a reader must know of a pair: left out, unmatched, sessions unknown. One line each. */

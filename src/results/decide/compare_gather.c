@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compare_gather.c - see compare_internal.h: the runs of two sides become configurations and
- * sessions, with what speaks against comparing them, and the values of a metric.
+ * compare_gather.c - see compare_internal.h: turns the runs of two sides into configurations and
+ * sessions, finds objections to comparing them, and makes estimates.
  */
 #include <assert.h>
 #include <math.h>

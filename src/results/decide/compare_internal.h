@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compare_internal.h - what the files of the comparison share: the runs of a pair of sides, the
- * values of one metric, and the estimate over any part of the configurations. For
- * decide/compare*.c alone.
+ * compare_internal.h - shared by the files of the comparison: the runs of a pair of sides, the
+ * values of one metric, and the estimate over any subset of the configurations. Only for
+ * decide/compare*.c.
  */
 #pragma once
 #include "core/base/mem.h"
@@ -13,13 +13,13 @@
 /* A run of a matched configuration. */
 struct entry { const struct matched_run *run; size_t config, session, order; unsigned side; };
 
-/* How far the two sides of a configuration are apart in what a guard is about. */
+/* How far the two sides of a configuration differ in the quantity of a guard. */
 struct doubt {
-	double far;           /* in units of the least limit: beyond 1 it is named; NAN: not known */
-	const char *text;     /* NULL unless it is */
+	double far;           /* in units of the least limit: above 1 it is named; NAN: unknown */
+	const char *text;     /* NULL unless it is named */
 };
 
-/* What is known of a pair before any metric is looked at. */
+/* A pair of sides before any metric is considered. */
 struct pairing {
 	const struct matched_spec *spec;
 	struct arena *a;
@@ -28,16 +28,16 @@ struct pairing {
 	size_t n;
 	size_t sessions;             /* of both sides, numbered from 0 */
 	struct doubt (*doubt)[PAIR_GUARDS]; /* of each configuration */
-	double doubt_mean[PAIR_GUARDS]; /* how far they are apart on the average of all, signed */
+	double doubt_mean[PAIR_GUARDS]; /* average difference of all, signed */
 	const char *doubt_worst[PAIR_GUARDS]; /* of each guard, the worst case in words */
 };
-/* The runs of both sides as pairing->entry; matched configurations and unmatched ones in out. */
+/* Fills p->entry with the runs of both sides, and out with matched and unmatched configurations. */
 void matched_gather(struct pairing *p);
-/* Sessions and guards of what matched. */
+/* Sets sessions and guards of what matched. */
 void matched_prepare(struct pairing *p);
-/* How far a guard lets the sides of a metric be apart, in units of struct doubt. */
+/* The difference that a guard allows for a metric, in units of struct doubt. */
 double matched_guard_limit(const struct matched_metric *metric, unsigned guard);
-/* The place of a key in a map, numbered by first appearance. */
+/* The number of a key in a map, assigned by first appearance. */
 size_t matched_place(struct map *m, const char *key, size_t *n);
 
 /* One session of one configuration and side. */
@@ -45,7 +45,7 @@ struct mean {
 	size_t node;          /* the session, numbered over both sides */
 	size_t at;            /* the same within one estimate */
 	size_t runs;
-	double sum, ln;       /* of the values; ln: the mean of the logarithms in the end */
+	double sum, ln;       /* of the values; ln: finally the mean of the logarithms */
 	double squares;       /* of the logarithms, around their mean */
 };
 
@@ -61,21 +61,19 @@ struct used {
 	bool is_positive;     /* all values are above 0 */
 };
 
-/*
- * The configurations with values of the metric on both sides. What is left out is counted in row.
- */
+/* The configurations with values of the metric on both sides. Others are counted in row. */
 struct used *matched_collect(const struct pairing *p, size_t metric, struct matched_row *row,
 			     size_t *n);
 
 struct estimator {
 	size_t nodes;         /* sessions of the pair */
 	double alpha;
-	double df, wide, narrow; /* the quantiles made last, of df */
+	double df, wide, narrow; /* the latest quantiles, for df */
 	size_t *place;        /* of each node, 1 + its place in the present estimate; heap */
 };
 void matched_estimator_release(struct estimator *by);
 
-/* What a row wants to know of the clusters behind its estimate. */
+/* Data of the clusters in an estimate, for a row. */
 struct clusters {
 	double *d;            /* heap */
 	size_t n;
@@ -87,6 +85,6 @@ struct matched_estimate matched_no_estimate(void);
 /* Over n configurations; clusters may be NULL. */
 struct matched_estimate matched_estimate_of(struct estimator *by, struct used *const *u, size_t n,
 					    struct clusters *clusters);
-/* What would do to show effect_min, or to settle the estimate where that is there already. */
+/* Data needed to show effect_min, or to settle the estimate if it is already that large. */
 struct matched_need matched_need_of(const struct estimator *by, struct used *const *u, size_t n,
 				    const struct matched_estimate *is, double effect_min);

@@ -271,7 +271,7 @@ static bool cut(struct halving *h, size_t n)
 		if (k >= target && !reaches(h, i, h->cut)) {
 			h->item[i].fate = HALVING_BELOW;
 		} else if (is_full_up || !takes(h, i, room)) {
-			is_full_up = true; /* a cheaper one behind it is not taken in its place */
+			is_full_up = true; /* a cheaper one after it does not replace it */
 			h->item[i].fate = HALVING_FORCED;
 			h->n_forced++;
 		} else {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * column.c - the writer's side of a column: values become codes or keys, full tails are sealed.
- */
+/* column.c - the writer's side of a column: turns values into codes or keys, seals full tails. */
 #include <assert.h>
 #include <math.h>
 #include <pthread.h>
@@ -599,9 +597,9 @@ bool index_row(const struct index_view *v, int64_t id, struct arena *a, struct r
 }
 
 /*
- * Texts of values that rows have stay as long as the index. Everything else
- * that an answer points to lies in memory of its question: selected values that no row has, and
- * cursors, are copied both ways; names of columns are those of the question that is answered.
+ * Texts of stored values live as long as the index. Everything else in an answer is in memory of
+ * its question: selected values that no row has, and cursors, are copied both ways; names of
+ * columns are those of the question being answered.
  */
 
 struct kept {

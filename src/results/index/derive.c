@@ -337,7 +337,7 @@ static void add(struct words *w, const char *fmt, ...)
 	w->text[w->n] = 0; /* what does not fit is left out, whole */
 }
 
-/* Behind the last slash; of a file in a hub's cache the name of the model. */
+/* What follows the last slash; for a file in a hub's cache the name of the model. */
 static struct str short_name(struct str path)
 {
 	static const char mark[] = "models--";

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * derive.h - columns that are computed of a run's others when it comes into the index: GPUs that
- * served, tokens per second of each GPU and of each user, power, load, workload.
+ * derive.h - columns computed from a run's others when it is added to the index: GPUs that served,
+ * tokens per second of each GPU and of each user, power, load, workload.
  *
  * schema/columns.json lists them ("derived") with their labels, units and formulas. A formula that
- * gives no finite number above 0 gives no cell, or the next rule has its turn. Pure. No store keeps
- * these columns, so a changed formula needs a new SNAPSHOT_FORM and nothing else.
+ * gives no finite number above 0 gives no cell; the next rule, if any, is tried. Pure. No store
+ * keeps these columns, so a changed formula only needs a new SNAPSHOT_FORM.
  */
 #pragma once
 #include "core/base/mem.h"
 #include "results/index/row.h"
 
-/* Texts of gpus_from, in the order in which the rules are asked. */
+/* Texts of gpus_from, in the order in which the rules are tried. */
 #define GPUS_FROM_GIVEN "given to the servers"
 #define GPUS_FROM_SERVERS "servers x parallel sizes"
 #define GPUS_FROM_METADATA "metadata"
@@ -30,12 +30,12 @@ struct derived_column {
 	const char *name;
 	enum value_kind kind; /* VALUE_NUMBER or VALUE_TEXT */
 	const char *label, *unit;
-	int better;           /* as column_name has it */
+	int better;           /* as in column_name */
 };
 extern const struct derived_column derived_columns[];
 extern const size_t derived_column_count;
-/* NULL: it is none. */
+/* NULL: not a derived column. */
 const struct derived_column *derived_column(struct str name);
 
-/* The row with its derived cells after the others; they live in a. */
+/* The row with its derived cells appended; they live in a. */
 struct row derive(const struct row *r, struct arena *a);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* facet.c - how many of the chosen rows have which value of a column. */
+/* facet.c - counts the chosen rows by their value in a column. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "core/stats/stats.h"
 #include "results/index/index_internal.h"
 
-#define LANES 4 /* counters of the same code beside each other, so that equal rows do not wait */
+#define LANES 4 /* separate counters for the same code, so that equal rows do not stall */
 
 /* ---- which values are selected ---- */
 
@@ -92,8 +92,7 @@ static size_t place_wanted(const struct wanted *w, struct value v)
 /* ---- the list ---- */
 
 /*
- * The values with most rows: a heap whose root is the one to go next. Selected ones are kept
- * beside it.
+ * The values with most rows: a heap whose root is removed next. Selected ones are kept separately.
  */
 struct facet_list {
 	struct facet *out;
@@ -105,7 +104,7 @@ struct facet_list {
 	size_t rows;               /* rows of all values */
 };
 
-/* Whether a stands behind b. */
+/* Whether a is listed after b. */
 static bool is_behind(const struct facet_value *a, const struct facet_value *b)
 {
 	if (a->count != b->count)

@@ -4,15 +4,15 @@
  *
  *   {"and": [F, ...]}  {"or": [F, ...]}  {"not": F}      an empty "and" is true, an empty "or" false
  *   {"column": C, "in": [V, ...]}           one of the values; null in the list: null or absent
- *   {"column": C, "range": {"min": a, "max": b}}   both ends belong to it, either may be missing;
- *                                           "inf" is a number here; of moments (index/row.h) a
- *                                           time such as "2026-11-22T08:00Z" is one; min <= max
+ *   {"column": C, "range": {"min": a, "max": b}}   both ends included, either may be missing;
+ *                                           "inf" is a number here; for moments (index/row.h) also
+ *                                           a time such as "2026-11-22T08:00Z"; min <= max
  *   {"column": C, "text": T}                the text occurs in the value, letters of A-Z in either
  *                                           case; C "*": in any column that holds texts
  *   {"column": C, "missing": true}          null or absent; false: neither
  *
- * A column that no run has is not an error here: nothing has a value there (store/known.h says
- * which columns there can be). Limits: FILTER_DEPTH_MAX, FILTER_CONDITIONS_MAX, FILTER_VALUES_MAX.
+ * A column that no run has is not an error here: all its values are absent (store/known.h knows
+ * which columns are possible). Limits: FILTER_DEPTH_MAX, FILTER_CONDITIONS_MAX, FILTER_VALUES_MAX.
  * Errors name the place as a JSON pointer ("/and/1/range/min") and what was expected.
  */
 #pragma once
@@ -41,12 +41,12 @@ struct filter {
 	bool is_missing;
 };
 
-/* json NULL or null gives an "and" of nothing. pointer (may be NULL) is where json stands. */
+/* json NULL or null gives an empty "and". pointer (may be NULL) is the position of json. */
 int filter_read(const struct json_value *json, const char *pointer, struct arena *a,
 		struct filter **out, struct err *e);
-/* The same rows, as a filter of which a facet leaves no condition out, whatever its column. */
+/* A filter with the same rows from which no facet removes its own column's conditions. */
 struct filter *filter_closed(const struct filter *f, struct arena *a);
-/* Judges one row by itself: the reference that the index is tested against. */
+/* Judges a single row: the reference implementation for tests of the index. */
 bool filter_holds(const struct filter *f, const struct row *r);
-/* Judges one value by an in, range, text or missing; for the columns of the index. */
+/* Judges one value by an in, range, text or missing condition; for the columns of the index. */
 bool filter_takes(const struct filter *f, struct value v);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fold.c - repeats as one row: chosen rows in groups of equal values, and what a group shows.
+ * fold.c - repeats as one row: groups chosen rows by equal values, and computes what a group shows.
  *
  * Three passes over the chosen rows: the group of each, the rows of each group next to each other,
- * and one number per group for each column that is sorted by. Medians are those of the page's rows.
+ * and one number per group for each sort column. Medians are computed only for the page's rows.
  */
 #include <assert.h>
 #include <math.h>

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * formula.h - columns that users make of others: "=output_throughput / power_w".
+ * formula.h - columns that users compute from others: "=output_throughput / power_w".
  *
  *   formula = "=" sum;  sum = product {("+"|"-") product};  product = factor {("*"|"/") factor}
  *   factor = number | column | "-" factor | "(" sum ")" | "log" "(" sum ")"
  *          | ("min"|"max") "(" sum "," sum ")"
  *
- * A column is letters, digits, "_" and ".", or any text in double quotes. A run without a number
- * in one of the columns has no value, and neither has a division by zero. log is the natural
- * logarithm.
+ * A column is letters, digits, "_" and ".", or any text in double quotes. A run without a number in
+ * one of the columns has no value, nor has a division by zero. log is the natural logarithm.
  */
 #pragma once
 #include "core/base/err.h"
@@ -37,7 +36,7 @@ static inline bool formula_is(struct str column)
 	return column.n && column.p[0] == '=';
 }
 
-/* The error says at which character what was expected. */
+/* The error names the character and what was expected there. */
 int formula_read(struct str text, struct formula *out, struct err *e);
 /* operand: a number for each column, NAN without; NAN: no value. */
 double formula_value(const struct formula *f, const double *operand);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* index.c - rows in, versions out, and the end of what no version looks at; see part.h. */
+/* index.c - adds rows, publishes versions, and frees what no version uses; see index_internal.h. */
 #include <assert.h>
 #include <malloc.h>
 #include <math.h>

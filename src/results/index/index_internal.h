@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * index_internal.h - what the index is made of, how a filter becomes bits, the parts of an
- * answer, and the file of a snapshot; for index/ itself and its tests.
+ * index_internal.h - data structures of the index, filters as bits, the parts of an answer, and the
+ * file of a snapshot; for index/ itself and its tests.
  *
- * Rows lie in blocks of 2^block_shift. A block of a column is written once: while it is the last
+ * Rows are in blocks of 2^block_shift. A block of a column is written once: while it is the last
  * one (the tail) rows are added after those that any version sees; when it is full it is sealed
- * into its smallest form and never changes again. What a tail outgrows is put aside and freed
- * when the last version that may look at it has gone.
+ * into its smallest form and never changes again. A replaced tail is kept and freed when the last
+ * version that may use it has gone.
  *
- * A column begins with a dictionary: a value is a code, codes are handed out as values come, 0 is
- * absent. With more than dictionary_max values it changes over to keys: 64 bits in a row, in whose
- * order numbers lie in theirs; texts are offsets into the column's own text store. Blocks that
- * were sealed before keep their codes, so every block says which of both it holds.
+ * A column begins with a dictionary: a value is a code, codes are assigned as values come, 0 is
+ * absent. With more than dictionary_max values it changes to keys: 64 bits per row, whose order is
+ * that of the numbers; texts are offsets into the column's own text store. Blocks that were sealed
+ * before keep their codes, so every block says which of both it holds.
  *
- * A version is the number of rows and, per column, what its tail was; everything else it
- * reaches does not change. Readers hold versions, a lock is held only to take and to give back one.
+ * A version is the number of rows and, per column, the state of its tail; everything else it
+ * reaches is immutable. Readers hold versions; a lock is only held to take and to return one.
  */
 #pragma once
 #include <pthread.h>
@@ -29,11 +29,11 @@
 #define INDEX_BLOCK_SHIFT 16
 #define INDEX_DICTIONARY_MAX 65535 /* codes 1 to that, so they fit into two bytes */
 #define INDEX_TEXT_BYTES_MAX 65536 /* of one value */
-/* Rows of a column of more values than a dictionary takes that are still listed value by value. */
+/* Up to this many rows, a column with more values than a dictionary holds is still listed. */
 #define FACET_LISTED_ROWS_MAX 65536
 #define INDEX_ROWS_MAX (1u << 30)
 
-/* Tables that grow without moving: part k has 16 << k places. */
+/* Tables that grow without moving: part k has 16 << k elements. */
 #define GROW_FIRST 16u
 #define GROW_PARTS 16
 static inline unsigned grow_part(size_t i)
@@ -76,11 +76,11 @@ static inline bool key_is_number(uint64_t key)
 /* ---- blocks ---- */
 
 enum block_form {
-	BLOCK_CODE,    /* one code for all; a zeroed block is one of absent values */
+	BLOCK_CODE,    /* one code for all; a zeroed block has absent values */
 	BLOCK_CODE_4,  /* sealed only: of 64 rows the first 32 in the low halves of 32 bytes */
 	BLOCK_CODE_8, BLOCK_CODE_16,
 	BLOCK_KEYS,    /* 8 bytes each */
-	BLOCK_PACKED,  /* keys less the least one of the block, in 4 to 8 bytes */
+	BLOCK_PACKED,  /* keys minus the block's smallest one, in 4 to 8 bytes */
 };
 
 struct block {
@@ -88,19 +88,19 @@ struct block {
 	uint8_t low_bytes;  /* packed: 0 to 4 bytes below the upper 32 bits */
 	uint8_t zeros;      /* packed: low bits that are 0 in all keys, shifted away */
 	bool has_text;      /* packed: some keys are texts */
-	bool has_special;   /* packed: some are no numbers and no texts */
+	bool has_special;   /* packed: some are neither numbers nor texts */
 	uint32_t code;      /* BLOCK_CODE */
 	uint64_t base;      /* packed: key = base + ((packed - KEY_SPECIALS) << zeros) */
 	uint64_t packed_max;
 	void *data;         /* codes, keys, or the upper 32 bits; */
-	uint8_t *low;       /* low_bytes of each, least first, three bytes of room behind */
+	uint8_t *low;       /* low_bytes of each key, little-endian, padded by 3 bytes */
 };
 
 /* ---- columns ---- */
 
 struct dictionary {
 	struct value *part[GROW_PARTS];
-	uint32_t n;      /* codes, with that of absent; the writer's: versions have their own */
+	uint32_t n;      /* codes, including absent's; the writer's: versions have their own */
 	uint32_t *slot;  /* code by hash, open addressing; the writer's */
 	uint32_t slots;
 };
@@ -116,7 +116,7 @@ struct texts {
 struct column {
 	struct block *sealed[GROW_PARTS]; /* table that grows */
 	struct texts *texts;              /* NULL before a key is a text */
-	/* What only the writer looks at. */
+	/* Only used by the writer. */
 	struct dictionary *dict;          /* NULL: no block holds codes */
 	struct block tail;
 	bool is_keys;
@@ -126,7 +126,7 @@ struct column {
 	struct column_info info;
 };
 
-/* What a version knows of a column. */
+/* A version's data of a column. */
 struct head {
 	const struct column *column;
 	const struct dictionary *dict;
@@ -138,7 +138,7 @@ struct head {
 /* Ids of a sealed block or of the tail; id NULL: first, first + 1, ... */
 struct ids { int64_t first; int64_t *id; };
 
-/* Column numbers by name; made anew when there is a new column. */
+/* Column numbers by name; rebuilt when there is a new column. */
 struct names { size_t cap; uint32_t slot[]; };
 
 struct index_view {
@@ -147,16 +147,16 @@ struct index_view {
 	unsigned refs;
 	struct index_view *older, *newer;
 	size_t n_rows, n_columns;
-	bool is_ascending;          /* ids of the rows */
+	bool is_ascending;          /* whether the rows' ids are ascending */
 	struct head *head;
 	struct column_info *info;
 	const struct names *names;
 	struct ids tail_ids;
-	uint8_t *const *flags;      /* of each block; NULL: none has any */
-	size_t n_flags;             /* blocks in flags, the rest has none */
+	uint8_t *const *flags;      /* of each block; NULL: no row has flags */
+	size_t n_flags;             /* blocks in flags, the others have none */
 };
 
-/* Something that no version after `last` looks at. */
+/* Memory that no version after `last` uses. */
 struct retired { void *p; size_t bytes; uint64_t last; };
 
 struct cache;
@@ -164,11 +164,11 @@ struct cache;
 struct index {
 	unsigned block_shift;
 	uint32_t dictionary_max;
-	size_t listed_rows_max;     /* FACET_LISTED_ROWS_MAX; fewer in tests */
+	size_t listed_rows_max;     /* FACET_LISTED_ROWS_MAX; less in tests */
 	pthread_mutex_t write;      /* one writer at a time */
 	pthread_mutex_t lock;       /* current, the list of versions, retired */
 	struct index_view *current; /* newest version */
-	size_t n_versions;          /* that somebody holds, current among them */
+	size_t n_versions;          /* held ones, including current */
 	bool is_over;               /* index_free was called: the last view frees it */
 	struct retired *retired;
 	size_t n_retired, cap_retired;
@@ -187,7 +187,7 @@ struct index {
 	uint8_t **flags;
 	size_t n_flags;
 	uint64_t number;
-	size_t *guess;              /* column of the nth cell of the row before */
+	size_t *guess;              /* column of the nth cell of the previous row */
 	size_t n_guesses;
 	char *text_chunk;           /* texts of dictionaries and names */
 	size_t text_left;
@@ -202,8 +202,8 @@ static inline size_t block_rows(const struct index *x) { return (size_t)1 << x->
 struct index *index_make_with(unsigned block_shift, uint32_t dictionary_max);
 
 /*
- * Memory that index_bytes counts: zeroed, and freed when nobody can look at it. What lies in the
- * mapped snapshot may be handed to both that free: it stays.
+ * Memory that index_bytes counts: index_alloc gives zeroed memory; index_retire frees it once no
+ * version can use it. Both freeing functions ignore memory in the mapped snapshot.
  */
 void *index_alloc(struct index *x, size_t bytes);
 void index_drop(struct index *x, void *p, size_t bytes); /* at once */
@@ -223,17 +223,17 @@ struct ids *index_sealed_ids(struct index *x, size_t block);
 
 /* Row is the number of the row that v belongs to, the next one of the index. */
 void column_add(struct index *x, struct column *c, size_t row, struct value v);
-/* After a row: columns that had no value in it take note, tails that are full are sealed. */
+/* After a row: pads columns without a value in it, seals full tails. */
 void column_pass(struct index *x, struct column *c, size_t rows);
 void column_make_room(struct index *x, struct column *c, size_t cap);
-/* Room for the block after `blocks` sealed ones. */
+/* Makes room for the block after `blocks` sealed ones. */
 void column_make_sealed(struct index *x, struct column *c, size_t blocks);
 struct block *column_sealed(struct column *c, size_t i);
 void column_free(struct index *x, struct column *c);
-/* Puts a value without looking whether it is there; codes are handed out in order. */
+/* Adds a value that is not there yet; codes are assigned in order. */
 uint32_t dictionary_add(struct index *x, struct dictionary *d, struct value v);
 struct dictionary *dictionary_new(struct index *x);
-/* No value will be looked up or added any more. */
+/* No more values will be looked up or added. */
 void dictionary_close(struct index *x, struct column *c);
 
 /* ---- reading; read.c ---- */
@@ -278,7 +278,7 @@ static inline bool block_is_keys(const struct block *b)
 	return b->form >= BLOCK_KEYS;
 }
 
-/* Of its data, for so many rows. */
+/* Size of its data, for that many rows. */
 static inline size_t block_bytes(enum block_form form, size_t rows)
 {
 	static const uint8_t half_bytes[] = { 0, 1, 2, 4, 16, 8 };
@@ -311,7 +311,7 @@ static inline uint64_t block_key(const struct block *b, size_t i)
 
 /* The number of a column, or SIZE_MAX. */
 size_t view_column(const struct index_view *v, struct str name);
-/* A formula whose columns were looked up. A text that is none has no value in any row. */
+/* A formula with its columns looked up. An invalid text has no value in any row. */
 struct view_formula { struct formula formula; size_t number[FORMULA_COLUMNS_MAX]; };
 void view_formula_make(const struct index_view *v, struct str text, struct view_formula *out);
 struct value view_formula_value(const struct index_view *v, const struct view_formula *f,
@@ -327,13 +327,13 @@ int64_t view_id(const struct index_view *v, size_t row);
 unsigned view_flags(const struct index_view *v, size_t row);
 /* A whole row by its place. */
 struct row view_cells(const struct index_view *v, size_t row, struct arena *a);
-/* SIZE_MAX: there is none. Removed ones are found. */
+/* SIZE_MAX: not found. Finds removed ones. */
 size_t view_row_of(const struct index_view *v, int64_t id);
 
 /*
  * Rows as bits: what a filter chooses of a version, and walking over it.
  *
- * Row r is bit r % 64 of word r / 64; bits behind the last row are 0. Blocks begin at whole words.
+ * Row r is bit r % 64 of word r / 64; bits after the last row are 0. Blocks begin at whole words.
  */
 
 static inline size_t select_words(const struct index_view *v) { return (v->n_rows + 63) / 64; }
@@ -341,7 +341,7 @@ static inline size_t select_words(const struct index_view *v) { return (v->n_row
 /* Zeroed bits for all rows. */
 uint64_t *select_none(const struct index_view *v, struct arena *a);
 void select_all(const struct index_view *v, uint64_t *out);
-/* Rows whose flags are all in shown, and with is_only, at least one of them. */
+/* Rows whose flags are all in shown, and if is_only, that have at least one of them. */
 void select_shown(const struct index_view *v, unsigned shown, bool is_only, uint64_t *out);
 /* Rows that f holds for. */
 void select_filter(const struct index_view *v, const struct filter *f, struct arena *a,
@@ -353,7 +353,7 @@ struct choice {
 	const uint64_t *word;
 	size_t total;
 	uint32_t *count;  /* of each block */
-	uint16_t **place; /* of each block, where its rows lie in it; NULL: all of them, or none */
+	uint16_t **place; /* of each block, its chosen positions; NULL: all, or none */
 };
 void choice_make(const struct index_view *v, const uint64_t *word, struct arena *a,
 		 struct choice *out);
@@ -368,25 +368,25 @@ static inline size_t choice_row(const struct choice *c, size_t block, size_t i, 
 size_t choice_numbers(const struct index_view *v, const struct choice *c, const struct head *h,
 		      struct arena *a, double *out);
 
-/* ---- the parts of an answer, each from rows that are chosen already ---- */
+/* ---- the parts of an answer, each from chosen rows ---- */
 
-/* The conditions of a filter that stand at its top; a filter that is no "and" is one itself. */
+/* The conditions at the top of a filter; a filter that is not an "and" is one itself. */
 size_t filter_top(const struct filter *f, struct filter *const **part);
-/* Whether f names this column and no other. */
+/* Whether f names only this column. */
 bool filter_is_about(const struct filter *f, struct str column);
 
-/* Memory of one thread for one part of an answer after the other. */
+/* Memory of one thread, reused for the parts of an answer. */
 struct scratch {
 	struct arena arena;
-	double *number; /* as many as rows are chosen at most; made when one is wanted */
+	double *number; /* capacity: number of chosen rows; made on demand */
 	size_t n_numbers;
 };
 double *scratch_numbers(struct scratch *s, size_t n);
 
-/* Values that conditions of a facet's own list. */
+/* Values listed by conditions on a facet's own column. */
 struct wanted { struct value *value; size_t n; };
 
-/* Everything of the facet that outlives counting. */
+/* Sets the parts of the facet that outlive counting. */
 void facet_begin(const struct query *q, struct str column, struct arena *a, struct facet *out,
 		 struct wanted *wanted);
 void facet_count(const struct index_view *v, const struct choice *c, const struct query *q,
@@ -397,7 +397,7 @@ void statistic_make(const struct index_view *v, const struct choice *c, struct s
 /* What a page is sorted by, as keys that compare like the values; page.c. */
 struct column_order {
 	const struct head *head;
-	const uint32_t *rank; /* of each code; NULL: a column of keys */
+	const uint32_t *rank; /* of each code; NULL: the column has keys */
 	bool is_descending;
 };
 
@@ -405,16 +405,16 @@ struct order {
 	const struct index_view *view;
 	struct column_order by[QUERY_SORTS_MAX];
 	size_t n;
-	const struct fold *fold; /* NULL: rows are sorted, else its groups */
+	const struct fold *fold; /* NULL: rows are sorted; else its groups */
 };
 /* For the value of a row in the order's nth column; missing ones last in both directions. */
 uint64_t order_key(const struct order *o, size_t nth, size_t row);
 uint64_t order_key_of_number(const struct column_order *by, double v);
-#define KEY_LAST UINT64_MAX /* missing values, whatever the direction */
+#define KEY_LAST UINT64_MAX /* missing values, in either direction */
 
 /*
- * Chosen rows as groups of equal values in one column (query.fold); rows with other flags, and
- * rows without a value, are groups of their own. fold.c; everything lies in the arena.
+ * Chosen rows as groups of equal values in one column (query.fold); rows with other flags, and rows
+ * without a value, are separate groups. fold.c; everything is in the arena.
  */
 struct fold {
 	size_t n_rows, n;         /* chosen rows; groups, in the order of their first rows */
@@ -422,38 +422,38 @@ struct fold {
 	uint32_t *newest;         /* of each group: the place of its row with the largest id */
 	uint32_t *first, *member; /* rows of group g: member[first[g]] up to first[g + 1] */
 	uint64_t *key[QUERY_SORTS_MAX];
-	bool is_computed[QUERY_SORTS_MAX]; /* equal keys are equal values */
+	bool is_computed[QUERY_SORTS_MAX]; /* equal keys mean equal values */
 };
 /*
  * o: the order of the rows, whose keys become those of the groups. Some row has a value in q->fold.
  */
 void fold_make(const struct index_view *v, const struct choice *c, const struct query *q,
 	       const struct order *o, struct arena *a, struct fold *out);
-/* The group of a row; SIZE_MAX: it is not among the chosen ones. */
+/* The group of a row; SIZE_MAX: not among the chosen ones. */
 size_t fold_find(const struct fold *f, size_t row);
 struct page_row fold_row(const struct index_view *v, const struct fold *f, size_t group,
 			 const struct query *q, const size_t *column, struct arena *a);
-/* A row as a group of its own. */
+/* A row as a group by itself. */
 struct page_row fold_single(struct page_row row, size_t n_columns, struct arena *a);
 
-/* The ids of the first chosen rows, at most `most`, into id, in the query's order; how many. */
+/* The ids of the first chosen rows, at most `most`, in the query's order; returns how many. */
 size_t page_order(const struct index_view *v, const struct choice *c, const struct query *q,
 		  size_t most, struct arena *a, int64_t *id);
-/* -1: a cursor that is none. */
+/* -1: an invalid cursor. */
 int page_make(const struct index_view *v, const struct choice *c, const struct query *q,
 	      struct arena *a, struct answer *out, struct err *e);
 
-/* ---- answers of the newest version, to be given again. Any thread ---- */
+/* ---- cache of answers for the newest version; thread-safe ---- */
 
 #define CACHE_ANSWERS_MAX 256
-#define CACHE_ROWS_MAX 1000 /* pages above that are not kept */
+#define CACHE_ROWS_MAX 1000 /* larger pages are not cached */
 
 struct cache;
 struct cache *cache_new(size_t bytes_max);
 void cache_free(struct cache *c);
 void cache_limit(struct cache *c, size_t bytes_max);
 
-/* A question as bytes: equal ones have equal answers in one version. */
+/* A query as bytes: equal ones have equal answers in one version. */
 struct str cache_key(const struct query *q, struct arena *a);
 bool cache_get(struct cache *c, uint64_t version, struct str key, const struct query *q,
 	       struct arena *a, struct answer *out);
@@ -464,13 +464,13 @@ void cache_put(struct cache *c, uint64_t version, struct str key, const struct q
  * The file of a snapshot, for its writer, its reader and its tests.
  *
  *   head    64 bytes: magic, form, byte order, sizes, checksums
- *   table   columns, dictionaries and where the pieces of every block lie: 64-bit numbers, texts
- *           with their length in front
+ *   table   columns, dictionaries and the positions of the pieces of every block: 64-bit numbers,
+ *           texts preceded by their length
  *   pieces  arrays of blocks, each at a multiple of 64 bytes from the first one
  *
  * Everything is checked: the head and the table by their own sums, each piece by the one in the
- * table, and then what the pieces say (codes that exist, texts that lie in the text store).
- * Little-endian machines only; another order is another file.
+ * table, and then the content of pieces (codes that exist, texts inside the text store).
+ * Little-endian machines only; files of another byte order are refused.
  */
 
 #define SNAPSHOT_MAGIC "profllmX"
@@ -491,5 +491,5 @@ static inline size_t snapshot_align(size_t n)
 	return (n + SNAPSHOT_ALIGN - 1) / SNAPSHOT_ALIGN * SNAPSHOT_ALIGN;
 }
 
-/* A changed byte changes it: each step can be undone, whatever comes after. */
+/* Every single changed byte changes the sum, because each step is invertible. */
 uint64_t snapshot_sum(struct str bytes);

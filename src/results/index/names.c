@@ -236,7 +236,7 @@ static const struct { const char *word, *label; } special[] = {
 	{ "rtfx", "RTFx" }, { "gpu", "GPU" }, { "gpus", "GPUs" }, { "kv", "KV" }, { "id", "ID" },
 	{ "avg", "mean" },
 };
-/* Endings that say a unit, which is shown beside a label and not in it. */
+/* Endings that are units, which are shown next to a label and not in it. */
 static const char *const unit_word[] = { "ms", "s", "gb" };
 
 static void add_word(struct buf *out, struct str word)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* page.c - the first rows in an order, and the page behind another one. */
+/* page.c - sorting, top-k selection and cursor pagination of chosen rows. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -267,8 +267,8 @@ static void best_groups(struct best *best, const struct entry *after)
 }
 
 /*
- * The first `most` rows, sorted. Later blocks first: in the usual order, newest first, the others
- * are soon seen to be behind.
+ * The first `most` rows, sorted. Walks the later blocks first: in the usual order, newest first,
+ * rows of the others are then quickly rejected.
  */
 static struct best find_best(const struct order *o, const struct choice *c, size_t most,
 			     const struct entry *after, struct arena *a)

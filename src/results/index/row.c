@@ -97,7 +97,7 @@ bool when_is_column(struct str name)
 	return str_is(name, "timestamp");
 }
 
-/* So many digits from *at on, which moves behind them; -1: there are fewer. */
+/* Reads exactly `digits` digits from *at and moves *at past them; -1: there are fewer. */
 static int number(struct str text, size_t *at, size_t digits)
 {
 	int value = 0;
@@ -118,7 +118,7 @@ static bool skip(struct str text, size_t *at, const char *any_of)
 	return true;
 }
 
-/* ":SS" and ".fff", where they stand. */
+/* ":SS" and ".fff", if present. */
 static bool read_seconds(struct str text, size_t *at, struct tm *tm, double *fraction)
 {
 	double place = 0.1;

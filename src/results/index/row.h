@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * row.h - one run as cells: what every document becomes, and what is filtered.
+ * row.h - one run as cells: the form of every document in the index, to which filters apply.
  *
  * A column is a dotted name. Plain names are the run's own (run_id, suite, name, timestamp, status,
  * mode, source, verdict ...) and its metrics by their result names (request_throughput,
  * median_ttft_ms ...); server.NAME are engine arguments, ROLE.NAME those of servers with another
  * role (prefill.tensor_parallel_size), benchmark.NAME the load's options; system.NAME,
  * hardware.NAME, environment.NAME, provenance.NAME and tags.NAME the rest. store/kinds.h lists
- * where each kind of file gives which.
+ * which kind of file gives which columns.
  *
- * Absent, null, false and 0 are four things. An infinite number means "inf" in JSON; NaN does
- * not occur. timestamp is a number, seconds since 1970 in UTC.
+ * Absent, null, false and 0 are different. An infinite number means "inf" in JSON; NaN does not
+ * occur. timestamp is a number, seconds since 1970 in UTC.
  *
- * Everything is borrowed: a row's texts live as long as what made them.
+ * Everything is borrowed: a row's texts live as long as their source.
  */
 #pragma once
 #include <stdbool.h>
@@ -40,7 +40,7 @@ struct cell {
 
 /* Columns occur once each, in any order. */
 struct row {
-	int64_t id; /* the store's number of the run, above 0; never used again */
+	int64_t id; /* the store's number of the run, above 0; never reused */
 	struct cell *cell;
 	size_t n;
 };
@@ -59,8 +59,8 @@ static inline bool value_is_text(struct value v, const char *text)
 }
 
 /*
- * As strict JSON: absent is null, an infinite number "inf" or "-inf", a number that is none null;
- * whole numbers are written without a point.
+ * As strict JSON: absent is null, an infinite number "inf" or "-inf", NaN null; whole numbers are
+ * written without a point.
  */
 void value_put(struct json_writer *w, struct value v);
 void value_put_number(struct json_writer *w, double v);
@@ -71,16 +71,16 @@ bool value_same(struct value a, struct value b);
 int value_order(const void *a, const void *b); /* value_compare, for qsort */
 int text_compare(struct str a, struct str b);  /* by bytes */
 
-/* ---- moments, which columns keep as seconds since 1970 in UTC, as people write them ---- */
+/* ---- moments: stored as seconds since 1970 in UTC, read and written as people write them ---- */
 
 #define WHEN_BYTES 40
 
 /* Whether a column's numbers are moments. */
 bool when_is_column(struct str name);
 /*
- * "2026-11-22", "2026-11-22T08:41", "2026-11-22 08:41:40.712+01:00": UTC where no offset is told, a
- * date alone is its first moment. False: it is none of them.
+ * "2026-11-22", "2026-11-22T08:41", "2026-11-22 08:41:40.712+01:00": UTC without an offset, a date
+ * alone is its first moment. False: malformed.
  */
 bool when_read(struct str text, double *seconds);
-/* "2026-11-22T08:41:40.712Z", milliseconds where there are any; false: no calendar has it. */
+/* "2026-11-22T08:41:40.712Z", milliseconds only if not 0; false: outside the calendar. */
 bool when_write(double seconds, char out[static WHEN_BYTES]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* snapshot.c - a version of the index as one file; see snapshot.h. */
+/* snapshot.c - a version of the index as one file; see index_internal.h. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

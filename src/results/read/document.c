@@ -12,7 +12,7 @@
 static const struct { const char *document, *result; } renamed[] = {
 	{ "completed_requests", "completed" }, { "failed_requests", "failed" },
 };
-/* Modes whose result stands whole in an object of their name. */
+/* Modes whose whole result is in an object of their name. */
 static const char *const mode[] = {
 	"throughput", "latency", "startup", "prioritization", "prefix-caching", "long-document-qa",
 };
@@ -56,7 +56,7 @@ static bool is_true(const struct json_value *v)
 	return v && (v->kind == JSON_TRUE || (v->kind == JSON_STRING && str_is(v->text, "true")));
 }
 
-/* "offload-cold-max_num_seqs=4": what stands before the first pair; empty: all of it is pairs. */
+/* "offload-cold-max_num_seqs=4": the part before the first pair; empty if there is none. */
 static struct str own_name(struct str name)
 {
 	const char *pair = name.n ? memchr(name.p, '=', name.n) : NULL;

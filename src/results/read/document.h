@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * document.h - an experiment's document as the record that a result file holds, so that
- * whatever reads results reads documents too.
+ * document.h - converts an experiment's document to the record of a result file, so that code that
+ * reads results also reads documents.
  *
- * The keys of "results" become the record's own under the names result files have; what was asked
- * of the load is in profllm.options; the arguments given to the server that served are
- * parameters, as in a sweep's records; so is the name, without what a matrix has put into it (its
- * values are parameters already). An experiment tagged decode_only has no times to the first
- * token: its prompts were never computed.
+ * The keys of "results" become the record's own under the names of result files; the load's options
+ * are in profllm.options; the arguments given to the server that served are parameters, as in a
+ * sweep's records; so is the name, without what a matrix added to it (its values are parameters
+ * already). An experiment tagged decode_only has no times to the first token: its prompts were
+ * never computed.
  *
  * Also in profllm: run_id, the verdicts of trust, system, and server_key, a text that is equal in
  * documents measured on one server: by the logs of its start, else by commit, release, address and
@@ -19,7 +19,7 @@
 #include "core/base/mem.h"
 #include "core/json/read.h"
 
-/* A document whose config is an object, with results (null: it failed) or without. */
+/* Whether it is an object with a config, with results (null: it failed) or without. */
 bool document_is(const struct json_value *v);
 /* NULL: the experiment has no results. Values are borrowed from v. */
 const struct json_value *document_row(const struct json_value *v, struct arena *a);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * frame.h - records as rows of a table: what sweeps have written, to be filtered, grouped,
- * drawn, compared and written as CSV (sweep spec 7.8).
+ * frame.h - records as rows of a table: results of sweeps, to be filtered, grouped, drawn, compared
+ * and written as CSV (sweep spec 7.8).
  *
  * A record is an ordered JSON object: a result with the parameters it was measured with. A frame
- * borrows its records; they, its own arrays and whatever is made of it live in the caller's
+ * borrows its records; they, its own arrays and everything derived from it live in the caller's
  * arena. Columns are keys in the order in which records first have them.
  *
  * Texts of values are Python's str() (True, None, 0.5). A column has a kind as in pandas, which
@@ -29,31 +29,31 @@ struct frame {
 /* ERR_PARSE: not an object; ERR_LIMIT: more than FRAME_RECORDS_MAX. what names the source. */
 int frame_add(struct frame *f, const struct json_value *record, const char *what,
 	      struct arena *a, struct err *e);
-/* A file with one object, a list of objects, or one object a line; gives the number added or -1. */
+/* Reads one object, a list of objects, or one object per line; returns the number added or -1. */
 int frame_read_file(struct frame *f, const char *path, struct arena *a, struct err *e);
 /*
- * Every summary.json below a directory, in the order of their paths. None, or no record in them,
- * is an error with upstream's sentence.
+ * Reads every summary.json below a directory, in the order of their paths. None, or no record in
+ * them, is an error with upstream's sentence.
  */
 int frame_read_sweep(struct frame *f, const char *dir, struct arena *a, struct err *e);
 
 /*
- * Results of any kind: a file (as frame_read_file, records that are no result left out), or a
- * folder: every summary.json below it, else the results among its own *.json files. ERR_RUN: none.
+ * Reads results of any kind: a file (as frame_read_file, without records that are not results), or
+ * a folder: every summary.json below it, else results among its *.json files. ERR_RUN: none.
  */
 int frame_read_results(struct frame *f, const char *path, struct arena *a, struct err *e);
-/* A line of JSON for each record, as `profllm export` writes them. what names the source. */
+/* One JSON record per line, as written by `profllm export`. what names the source. */
 int frame_read_lines(struct frame *f, struct str text, const char *what, struct arena *a,
 		     struct err *e);
 
 /* ---- values ---- */
 
 /*
- * The value of a key; a dotted one ("profllm.verdict") that is no key itself reaches into
+ * The value of a key; a dotted key that does not exist as such ("profllm.verdict") reaches into
  * objects, "per_turn_metrics[0].failed" into lists. NULL: the record has none.
  */
 const struct json_value *frame_value(const struct json_value *record, struct str key);
-/* A number; true and false are 1 and 0, the texts inf, -inf, nan are those. False: no number. */
+/* A number; true and false are 1 and 0, the texts inf, -inf, nan count. False: not a number. */
 bool frame_number(const struct json_value *v, double *out);
 /* A number as Python's float() reads it: blanks around, "_" between digits, inf, nan. */
 bool frame_float(struct str text, double *out);
@@ -61,11 +61,11 @@ bool frame_float(struct str text, double *out);
 /* Keys in the order of first appearance. */
 struct frame_columns { struct str *name; size_t n; };
 struct frame_columns frame_columns(const struct frame *f, struct arena *a);
-bool frame_has_column(const struct frame *f, struct str key); /* dotted too */
+bool frame_has_column(const struct frame *f, struct str key); /* also dotted names */
 /* ['a', 'b']: how upstream lists the columns in its errors. */
 void frame_columns_text(const struct frame *f, struct buf *out);
 
-/* As pandas types a column: what its values are written as. */
+/* A column's type as in pandas: decides how its values are written. */
 enum frame_kind { FRAME_INT, FRAME_FLOAT, FRAME_BOOL, FRAME_OBJECT };
 enum frame_kind frame_kind(const struct frame *f, struct str key);
 /* str() of a value (NULL: missing, "nan") in a column of that kind. */
@@ -87,7 +87,7 @@ struct frame_bins { struct frame_bin *item; size_t n; };
 int frame_parse_filters(struct frame_filters *out, const char *text, struct arena *a,
 			struct err *e);
 int frame_parse_bins(struct frame_bins *out, const char *text, struct arena *a, struct err *e);
-/* [PlotLessThan(var='a', target='3')] */
+/* Upstream's spelling: [PlotLessThan(var='a', target='3')] */
 void frame_filters_text(const struct frame_filters *f, struct buf *out);
 
 /* The rows for which every filter holds, in a new frame. */
@@ -111,9 +111,9 @@ int frame_group_by(const struct frame *f, const struct frame_keys *keys, struct 
 
 /*
  * As pandas' to_csv: first column without a name and counting from 0, floats as repr(), True and
- * False, None and missing empty, nested values as Python text, quotes where a comma, a quote or a
- * line end asks for them.
+ * False, None and missing empty, nested values as Python text, quotes around texts with a comma, a
+ * quote or a line end.
  */
 void frame_csv(const struct frame *f, struct buf *out);
-/* A text in quotes where a comma, a quote or a line end asks for them. */
+/* A text, in quotes if it has a comma, a quote or a line end. */
 void frame_csv_field(struct buf *out, struct str text);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* pieces.c - see pieces.h. */
 #include "results/read/pieces.h"
 
 #include <string.h>
@@ -20,7 +21,7 @@ static struct str skip_blanks(struct str s)
 	return s;
 }
 
-/* The length of the value in front, by its brackets; 0: it does not end. */
+/* The length of the value at the front, by its brackets; 0: incomplete. */
 static size_t value_length(struct str s)
 {
 	size_t depth = 0, i = 0;

@@ -9,18 +9,18 @@
 
 #define COMMANDS_BYTES_MAX (64u << 10)
 
-/* Whether gzip or zstd has packed these bytes. */
+/* Whether these bytes are packed by gzip or zstd. */
 bool result_is_packed(struct str bytes);
-/* Replaces packed bytes by what they hold, in a: at most bytes_max. Other bytes stay. */
+/* Replaces packed bytes by their content, in a: at most bytes_max. Other bytes are unchanged. */
 int result_unpack(struct str *bytes, size_t bytes_max, struct arena *a, struct err *e);
 /*
  * The JSON of a file, which may be packed. NULL with a sentence that names the file: it cannot be
- * read (ERR_IO), is larger than bytes_max (ERR_LIMIT) or is no JSON (ERR_PARSE).
+ * read (ERR_IO), is larger than bytes_max (ERR_LIMIT) or is not JSON (ERR_PARSE).
  */
 struct json_value *result_json(const char *path, size_t bytes_max, struct arena *a, struct err *e);
 /*
- * The bytes of STEM.json with what vLLM's performance suite has left in STEM.commands next to it
- * (the commands, the GPU) and its name for the test, as members of the object; without such a file,
- * or where one of both is no object, they stay as they are.
+ * Adds to the bytes of STEM.json the content of STEM.commands next to it, which vLLM's performance
+ * suite writes (the commands, the GPU), and its name for the test, as members of the object;
+ * without such a file, or if either is not an object, the bytes are unchanged.
  */
 void result_add_commands(const char *path, struct buf *bytes);

@@ -406,7 +406,7 @@ static int widen(struct columns *c, struct db *d, size_t at, enum value_kind kin
 	return update_sql(c, d, at, &name, kind_name[kind], e);
 }
 
-/* What stands for the schemas' columns in the table of numbers: a digest of their names. */
+/* Identifies the schemas' columns in the table of numbers: a digest of their names. */
 static int64_t known_number(void)
 {
 	uint64_t h = 0xcbf29ce484222325;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * copy.c - backup and restore. A backup is always one SQLite file with our tables, whatever
- * database it is of, so that a store can move between the two.
+ * copy.c - backup and restore. A backup is always one SQLite file with our tables, whatever its
+ * database, so that a store can move between the two.
  *
- * SQLite copies itself, page by page. Else the tables are copied row by row as of one moment, and
- * benchmark_runs, which only repeats what the documents' cells say, is made anew.
+ * SQLite copies itself, page by page. PostgreSQL's tables are copied row by row as of one moment,
+ * and benchmark_runs, which only repeats the documents' cells, is rebuilt.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -85,7 +85,7 @@ static int copy_number(void *self, const struct db_got *got)
 	return db_do(c->to, "UPDATE numbers SET last = $1 WHERE name = $2", swapped, 2, got->e);
 }
 
-/* Runs get new numbers of change: whoever knew the store before must not take it for the same. */
+/* Gives runs new numbers of change, so that programs that knew the store before reload it. */
 static int renumber(struct copy *c, struct err *e)
 {
 	struct db_value v;
@@ -104,7 +104,7 @@ static int renumber(struct copy *c, struct err *e)
 	return db_do(c->to, "UPDATE numbers SET last = $1 WHERE name = 'change'", &v, 1, e);
 }
 
-/* The table benchmark_runs is made anew: without SQL columns that nobody has. */
+/* Rebuilds the table benchmark_runs, without SQL columns that are unused. */
 static int copy_columns(struct copy *c, struct err *e)
 {
 	if (db_do(c->to, "UPDATE columns SET sql_name = NULL, kind = NULL WHERE name IS NULL",

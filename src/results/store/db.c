@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* db.c - what is the same for both databases. */
+/* db.c - code common to both databases. */
 #include <assert.h>
 #include <math.h>
 #include <sys/random.h>
@@ -11,7 +11,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* What stands before the first colon, when it could be the name of a way to reach something. */
+/* The text before the first colon, if it could be a URL's scheme. */
 static struct str scheme_of(struct str url)
 {
 	const char *colon = url.n ? memchr(url.p, ':', url.n) : NULL;
@@ -155,7 +155,8 @@ struct str db_keep(struct arena *a, struct db_value v)
  * numbers: the last number given out of each kind, so that none is used twice. "change" begins at a
  * random place: a snapshot of another store's index is then never taken for this one's.
  *
- * documents.cells, originals and arrays: pack.h. benchmark_runs gets its columns from columns.c.
+ * documents.cells, originals and arrays: store_internal.h. benchmark_runs gets its columns from
+ * columns.c.
  */
 static const char *const first[STATEMENTS_MAX] = {
 	"CREATE TABLE numbers (name TEXT PRIMARY KEY, last {int} NOT NULL)",

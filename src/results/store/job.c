@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * job.c - uploads of many files, worked off after they were acknowledged.
+ * job.c - uploads of many files, processed after they were acknowledged.
  *
- * A file's bytes lie in job_files until it has an outcome; taking its runs in and noting the
- * outcome is one transaction. So whenever the program ends, each file either still waits, or is
- * done.
+ * A file's bytes are in job_files until it has an outcome; storing its runs and the outcome is one
+ * transaction. So whenever the program ends, each file is either still waiting, or done.
  */
 #include <math.h>
 #include <stdio.h>
@@ -210,7 +209,7 @@ static int take_file(void *self, const struct db_got *got)
 	return w->n == STEP_FILES_MAX;
 }
 
-/* A file's outcome: the one that somebody should look at first. */
+/* The worst outcome of a file's runs. */
 static void sum_up(struct work_file *f, const struct put_result *out, size_t n)
 {
 	static const int rank[] = { [PUT_DUPLICATE] = 0, [PUT_INVALID] = 1, [PUT_NEW] = 2,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* keep.c - what becomes of old runs: archived, removed, and traces that take too much room. */
+/* keep.c - maintenance: archives and removes old runs and traces, repairs and checks the store. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -520,8 +520,8 @@ int store_retain(struct store *s, const struct retention *r, struct buf *told, s
 }
 
 /*
- * Columns that no run has any more are given back; values that were left out because
- * there was no room for their columns come in; benchmark_runs is made anew when that gives room.
+ * Drops columns that no run has any more, adds values that were left out because there was no room
+ * for their columns, and rebuilds benchmark_runs if that frees columns.
  */
 
 #define RUNS_READ_AT_ONCE 500 /* read again in one transaction, in which others wait */
@@ -683,7 +683,7 @@ static int widen_one(struct store *s, struct store_write *w, int64_t id, struct 
 	return rc;
 }
 
-/* In one transaction: whoever asks in SQL sees all rows before it, and all after it. */
+/* In one transaction: SQL clients see all rows from before it, or all from after it. */
 static int widen_all(struct store *s, struct store_write *w, struct err *e)
 {
 	struct store_ids ids = { 0 };
@@ -915,8 +915,8 @@ static int check_all(struct check *c, struct err *e)
 }
 
 /*
- * A trace whose file is gone is told by `traces`; only what people believe to be there is a
- * finding.
+ * A trace whose file is known to be gone is listed by `traces`; only unexpected losses are
+ * findings.
  */
 static int check_traces(struct check *c, struct err *e)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store/kinds.c - see kinds.h: cells, what the kinds share, and the table of kinds. */
+/* store/kinds.c - see kinds.h: cells, code common to the kinds, and the table of kinds. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -326,8 +326,8 @@ static bool two_digits(const char *p, int most, int *out)
 }
 
 /*
- * Seconds of an offset: "+02:00", "+0200", "+02", "Z", "UTC" or nothing, after a blank or without.
- * NAN: it is none of them, so that nobody knows when that was.
+ * Seconds of an offset: "+02:00", "+0200", "+02", "Z", "UTC" or nothing, with or without a blank
+ * before it. NAN: another text, so that the time is unknown.
  */
 static double offset_of(const char *p)
 {
@@ -475,7 +475,7 @@ bool is_load_option(struct str key)
 	return false;
 }
 
-/* "compilation_config.mode": what stands before the dot is looked up; dashes count as "_". */
+/* "compilation_config.mode": looks up the part before the dot; dashes count as "_". */
 static bool is_engine_arg(struct str key)
 {
 	char name[NAME_BYTES];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kinds_document.c - see kinds.h: what `profllm run` writes of one experiment. */
+/* kinds_document.c - see kinds.h: documents of one experiment, from `profllm run`. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -118,7 +118,7 @@ static bool is_list(const struct json_value *v)
 	return v && v->kind == JSON_ARRAY;
 }
 
-/* The first GPU stands for all: a machine with different ones has "hardware.gpus_differ". */
+/* The first GPU represents all: a machine with different ones has "hardware.gpus_differ". */
 static void put_gpus(struct reading *r, const struct json_value *gpus)
 {
 	static const char *const aside[] = { "index", "uuid", "pci", "links", "name", "numa" };
@@ -353,7 +353,7 @@ static void put_cache_runs(struct reading *r, const struct json_value *list)
 	}
 }
 
-/* ["--model", "demo", "--no-enable-prefix-caching"]: what the engine was told. */
+/* Arguments given to the engine: ["--model", "demo", "--no-enable-prefix-caching"]. */
 void put_engine_args(struct reading *r, const struct json_value *list)
 {
 	char column[NAME_BYTES];
@@ -438,7 +438,7 @@ static void put_request_times(struct reading *r, const struct json_value *percen
 	}
 }
 
-/* is_offline: options stand among the facts, because there is no list of them. */
+/* is_offline: options are among the facts, because there is no separate list. */
 static bool put_offline(struct reading *r, struct str key, const struct json_value *v,
 			bool is_offline)
 {
@@ -625,7 +625,7 @@ static void role_prefix(struct str role, char out[NAME_BYTES])
 		*p = *p == '.' ? '_' : *p;
 }
 
-/* The server that answers the load: what it was given beside its arguments, and what it said. */
+/* The server that answers the load: its settings other than arguments, and what it reported. */
 static void put_serving(struct reading *r, const struct json_value *server)
 {
 	const struct json_value *capacity = json_get(server, "capacity");
@@ -637,8 +637,8 @@ static void put_serving(struct reading *r, const struct json_value *server)
 }
 
 /*
- * Which runs shared the starts of their servers: whom these were started for. Unknown, unless that
- * is told of all of them.
+ * Which runs shared the starts of their servers: the runs that these were started for. Unknown,
+ * unless all of them name one.
  */
 static void put_session(struct reading *r, const struct json_value *list)
 {

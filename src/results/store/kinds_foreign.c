@@ -2,9 +2,9 @@
 /*
  * store/kinds_foreign.c - see kinds.h: results of other tools' load generators.
  *
- * A figure gets a column of ours only where it means the same (docs/guide/store.md has a table for
- * each tool); all others stay in the document. A tool is tables: where its figures are, the column
- * of each, and the unit that it has.
+ * A figure only gets one of our columns if it means the same (docs/guide/store.md has a table for
+ * each tool); all others stay in the document. A tool is described by tables: where its figures
+ * are, the column of each, and its unit.
  */
 #include <math.h>
 #include <stdio.h>

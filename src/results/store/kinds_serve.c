@@ -202,7 +202,7 @@ static void put_setup(struct reading *r, const struct json_value *v)
 
 /* ---- throughput ---- */
 
-/* Verbs whose results are those of throughput with more beside them. */
+/* Verbs whose results are those of throughput with additions. */
 static struct str verb_of(const struct json_value *v)
 {
 	static const char *const verb[] = { "prioritization", "prefix-caching", "long-document-qa" };
@@ -393,8 +393,8 @@ int put_nightly(struct reading *r, const struct json_value *v, struct err *e)
 }
 
 /*
- * The list of records that SAVE_TO_PYTORCH_BENCHMARK_FORMAT
- * leaves, one run told as a record per metric.
+ * The list of records written with SAVE_TO_PYTORCH_BENCHMARK_FORMAT: one run as a record per
+ * metric.
  */
 
 static const struct json_value *path(const struct json_value *v, const char *a, const char *b)
@@ -414,7 +414,7 @@ static double mean_of(const struct json_value *list)
 	return sum / (double)list->count;
 }
 
-/* The result that the records were made of: their metrics, then what the first says beside. */
+/* The result that the records were made from: their metrics, then the first one's extra_info. */
 static struct json_value gather(struct reading *r, const struct json_value *list)
 {
 	const struct json_value *extra = json_get(json_get(&list->item[0], "metric"), "extra_info");

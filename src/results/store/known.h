@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * known.h - the columns that a run may have, whether one has them or not, and which questions
- * about runs make sense.
+ * known.h - the columns that a run may have, whether or not one has them, and which questions about
+ * runs make sense.
  *
- * The table is generated from schema/ (tools/gen.pl): what a run is, every metric of a
+ * The table is generated from schema/ (tools/gen.pl): a run's own columns, every metric of a
  * result, every option of the load, every argument of the engine. Three rules apply in addition:
- * any percentile is one (p42_ttft_ms), ROLE.NAME is what server.NAME is, and priority.N.NAME of any
- * priority N is what priority.0.NAME is.
+ * any percentile is valid (p42_ttft_ms), ROLE.NAME is like server.NAME, and priority.N.NAME of any
+ * priority N is like priority.0.NAME.
  *
- * Keys that users make up (tags.NAME, members of a JSON argument) are not in it: those are
- * known by the runs that have them.
+ * Keys that users invent (tags.NAME, members of a JSON argument) are not in it: those are known by
+ * the runs that have them.
  */
 #pragma once
 #include "core/base/err.h"
@@ -28,32 +28,32 @@ struct known_column {
 extern const struct known_column known_columns[]; /* by name */
 extern const size_t known_column_count;
 
-/* NULL: the schemas do not know it. */
+/* NULL: not in the schemas. */
 const struct known_column *known_column(struct str name);
 /*
  * Whether it is one of the names that the schemas list: a row, ROLE.NAME for a row server.NAME, or
- * a column that is computed (index/derive.h). Percentiles other than those of the rows are not,
- * because there is no end of them.
+ * a computed column (index/derive.h). Percentiles other than those of the rows are not, because
+ * there are arbitrarily many.
  */
 bool known_is_listed(struct str name);
-size_t known_listed_count(void); /* how many such names there are */
-/* A setting of the load or of a server, which a command line may have made a text. */
+size_t known_listed_count(void); /* number of such names */
+/* A setting of the load or of a server, which may be a text because it came from a command line. */
 bool known_is_setting(struct str name);
 /* The bit of a value's kind; 0 for null and absent. */
 unsigned known_kind_of(struct value v);
 
 /*
- * ERR_USAGE "POINTER: there is no column ..." with the name that was probably meant, when neither a
- * run of the view nor a schema has it.
+ * ERR_USAGE "POINTER: there is no column ..." with the nearest name, if neither a run of the view
+ * nor a schema has it.
  */
-/* The same of what may be a formula too (index/formula.h): its columns are checked. */
+/* The same for a name that may be a formula (index/formula.h): checks its columns. */
 int known_check_value(const struct index_view *v, struct str name, const char *pointer,
 		      struct arena *a, struct err *e);
 int known_check_column(const struct index_view *v, struct str name, const char *pointer,
 		       struct arena *a, struct err *e);
 /*
- * Likewise every column of a filter; and a value, range or text that the column's kind cannot have
- * is refused, because its answer would be empty whatever the runs are.
+ * The same for every column of a filter; also refuses a value, range or text that the column's kind
+ * cannot have, because its answer would always be empty.
  */
 int known_check_filter(const struct index_view *v, const struct filter *f, const char *pointer,
 		       struct arena *a, struct err *e);

@@ -2,7 +2,7 @@
 /*
  * store/mlperf_log.c - see kinds.h: mlperf_log_detail.txt and mlperf_log_summary.txt as JSON.
  *
- * The summary says less, and rounds its throughputs; its labels become the keys of the other file.
+ * The summary has fewer and rounded values; its labels become the keys of the other file.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * partitions.c - the large tables of a PostgreSQL store in parts, as store_internal.h has them.
+ * partitions.c - the large tables of a PostgreSQL store in parts; see store_internal.h.
  *
- * Divided by number of run and not by a time, because every statement asks by number: PostgreSQL
- * then finds the one partition by itself, and the primary keys stay what they were. New partitions
- * are made as tables of their own and attached, which does not wait for those who read; dropping
- * one does.
+ * They are divided by number of run and not by a time, because every statement selects by number:
+ * PostgreSQL then finds the one partition by itself, and the primary keys stay what they were. New
+ * partitions are made as tables of their own and attached, which does not wait for readers;
+ * dropping one does.
  */
 #include <assert.h>
 #include <stdarg.h>

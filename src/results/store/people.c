@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* people.c - what people say: notes, exclusions, what they save by a name, marks on a trend. */
+/* people.c - what users add: notes, exclusions, saved views and boards, marks on a trend. */
 #include <math.h>
 
 #include "core/base/mem.h"

@@ -3,15 +3,15 @@
  * postgres.c - the store on a PostgreSQL server, by libpq.
  *
  * Values travel in PostgreSQL's binary form; rows come one at a time, whatever the size of an
- * answer. Writers wait for each other at one advisory lock, so that changes become visible in
- * the order of their numbers. synchronous_commit is set to on for our sessions: a commit that
- * returned is on disk.
+ * answer. Writers wait for each other at one advisory lock, so that changes become visible in the
+ * order of their numbers. synchronous_commit is set to on for our sessions: a commit that returned
+ * is on disk.
  *
- * No call waits for ever. A machine that is gone is noticed by keepalives and by tcp_user_timeout;
- * a server that is there and hangs by its silence: while it is waited for, something must come
- * every tcp_user_timeout milliseconds, which a URL may set, else the connection is given up and for
- * a while no other one is tried, so that not all who ask wait. That is
- * no statement_timeout, which would count the time in which rows of a large answer are worked off.
+ * No call waits for ever. A machine that is gone is detected by keepalives and by tcp_user_timeout,
+ * a server that hangs by its silence: while we wait, something must arrive every tcp_user_timeout
+ * milliseconds, which a URL may set; else the connection is closed and for a while no other one is
+ * tried, so that not every client waits. A statement_timeout would not do: it would include the
+ * time in which rows of a large answer are processed.
  */
 #include <arpa/inet.h>
 #include <assert.h>
@@ -252,7 +252,7 @@ static int open_(const char *place, bool is_read_only, struct db **out, struct e
 	snprintf(silent, sizeof(silent), "%d", STORE_SILENT_MS);
 	snprintf(idle, sizeof(idle), "%d", STORE_KEEPALIVE_SECONDS);
 	snprintf(count, sizeof(count), "%d", STORE_KEEPALIVES_MAX);
-	/* dbname is expanded where it stands: what the URL says holds over what stands before. */
+	/* dbname is expanded in place: what the URL says overrides earlier parameters. */
 	p->connection = lib.PQconnectdbParams(key, value, 1);
 	if (set_up(p, e) < 0 || (!is_read_only && find_replica(p, e) < 0)) {
 		close_(&p->db);
@@ -430,7 +430,7 @@ static int drain(struct postgres *p, db_row *row, void *self, struct err *e)
 
 /* ---- statements without an answer ---- */
 
-/* Fetches what came of all that was sent; the first error is told. */
+/* Receives the results of everything sent; reports the first error. */
 static int settle(struct postgres *p, struct err *e)
 {
 	bool is_over = false;
@@ -442,7 +442,7 @@ static int settle(struct postgres *p, struct err *e)
 	p->n_sent = 0;
 	if (!lib.PQpipelineSync(p->connection))
 		rc = fail(p, NULL, e);
-	/* A NULL stands between the results of two statements; after two the connection is gone. */
+	/* NULL separates the results of two statements; two in a row: the connection is gone. */
 	for (int empty = 0;
 	     !is_over && empty < 2 && lib.PQstatus(p->connection) == CONNECTION_OK;) {
 		r = next_result(p, &rc, e);
@@ -519,7 +519,7 @@ static int run_once(struct postgres *p, const char *sql, const struct params *pa
 	return drain(p, row, self, e);
 }
 
-/* What stands outside a transaction only reads, or begins one: asking again does no harm. */
+/* Statements outside a transaction only read, or begin one, so repeating them is harmless. */
 static int run(struct db *d, const char *sql, const struct db_value *v, size_t n, db_row *row,
 	       void *self, struct err *e)
 {
@@ -541,7 +541,7 @@ static int run(struct db *d, const char *sql, const struct db_value *v, size_t n
 		rc = reconnect(p, e);
 	if (!rc)
 		rc = run_once(p, sql, params, n, row, self, e);
-	/* Who was waited for in vain is not waited for again at once. */
+	/* A server that did not answer in time is not tried again at once. */
 	if (rc < 0 && !d->is_inside && lib.PQstatus(p->connection) == CONNECTION_BAD &&
 	    !p->is_silent) {
 		rc = reconnect(p, e);
@@ -553,7 +553,7 @@ static int run(struct db *d, const char *sql, const struct db_value *v, size_t n
 	return rc;
 }
 
-/* The number stands for our writers among all advisory locks of the database. */
+/* The number identifies our writers among all advisory locks of the database. */
 const struct db_hooks db_postgres = {
 	.name = "postgresql",
 	.begin = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* postgres_none.c - in place of postgres.c in a program that is built with PG=0, without libpq. */
+/* postgres_none.c - replaces postgres.c in a program built with PG=0, without libpq. */
 #include "results/store/store_internal.h"
 
 static int open_(const char *place, bool is_read_only, struct db **out, struct err *e)

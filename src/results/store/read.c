@@ -2,9 +2,9 @@
 /*
  * read.c - see read.h.
  *
- * A file is cut into runs without building anything (slices); each run then is a tree in memory of
- * its own that is given back before the next one, so that a file of 64 MiB costs its cells and
- * not its trees.
+ * A file is cut into runs without building anything (slices); each run is then a tree in memory of
+ * its own that is freed before the next one, so that a file of 64 MiB costs its cells and not its
+ * trees.
  */
 #include "results/store/read.h"
 
@@ -495,7 +495,7 @@ static bool can_be(const struct known_column *c, struct value v)
 	return v.kind != VALUE_NUMBER || (v.number >= c->min && v.number <= c->max);
 }
 
-/* "p50_x" beside "median_x" says the same again. */
+/* "p50_x" next to "median_x" is a duplicate. */
 static bool is_reported(struct str told, struct str name)
 {
 	char other[COLUMN_BYTES_MAX + 16];

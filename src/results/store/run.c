@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run.c - one run as it is kept. */
+/* run.c - stores and reads one run. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -360,12 +360,11 @@ void store_put_counts(struct store *s, uint64_t n[static PUT_OUTCOMES])
 }
 
 /*
- * A run's row of benchmark_runs, for whoever asks the database itself.
+ * A run's row of benchmark_runs, for users who query the database directly.
  *
- * The cells that the store keeps of a run are the truth; this row repeats them in SQL. A value
- * goes to its column when it is of the column's kind and the row has room (PostgreSQL's rows end
- * at 8 kB); else it is a member of the JSON object in `rest`. Null and absent are both NULL
- * here.
+ * The authoritative data of a run are its stored cells; this row repeats them in SQL. A value goes
+ * to its column if it is of the column's kind and the row has room (PostgreSQL's rows end at 8 kB);
+ * else it is a member of the JSON object in `rest`. Null and absent are both NULL here.
  */
 
 #define ROW_BYTES_MAX 7000

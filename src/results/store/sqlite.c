@@ -309,7 +309,7 @@ static int copy(struct db *d, const char *path, struct err *e)
 		err_set(e, ERR_IO, "%s: the copy stopped: %s", path, lib.sqlite3_errmsg(to));
 		goto done;
 	}
-	/* One file, without a log beside it. */
+	/* One file, without a separate log. */
 	if (lib.sqlite3_exec(to, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL) != SQLITE_OK) {
 		err_set(e, ERR_IO, "%s: %s", path, lib.sqlite3_errmsg(to));
 		goto done;

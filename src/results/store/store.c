@@ -315,7 +315,7 @@ static int refresh(struct store *s, struct err *e)
 	return db_end(s->writer, rc, e);
 }
 
-/* Whoever holds the lock is about to take the others' changes over. */
+/* If another thread holds the lock, it takes over the changes itself. */
 int store_refresh(struct store *s, struct err *e)
 {
 	int rc;
@@ -373,8 +373,8 @@ static int save(struct store *s, struct err *e)
 }
 
 /*
- * Under write_lock: x, which stands at the change `from`, takes the place of the index. 1: it
- * cannot be brought up to date.
+ * Under write_lock: replaces the index by x, whose last change is `from`. 1: it cannot be brought
+ * up to date.
  */
 static int replace_index(struct store *s, struct index *x, int64_t from, struct err *e)
 {
@@ -412,7 +412,7 @@ static int forget_removed(struct store *s, struct err *e)
 		index_free(x);
 	else
 		s->saved = -1;
-	return rc < 0 ? -1 : 0; /* else what comes next finds out, and makes it anew */
+	return rc < 0 ? -1 : 0; /* else the next caller notices, and rebuilds it */
 }
 
 static bool is_save_due(struct store *s, int64_t sequence)

@@ -2,9 +2,9 @@
 /*
  * trace.c - files of profilers, by their content.
  *
- * A file lies at FOLDER/ab/abcd...: its SHA-256. Rows of `traces` point at it; it goes with the
- * last one that needs it. Files appear before their row is committed and go within the
- * transaction that ends the last row, so a crash leaves at worst a file too many, or a trace
+ * A file is at FOLDER/ab/abcd...: its SHA-256. Rows of `traces` refer to it; it is removed with the
+ * last one that needs it. Files appear before their row is committed and are removed within the
+ * transaction that deletes the last row, so a crash leaves at worst a file too many, or a trace
  * that is missing.
  */
 #include <errno.h>
@@ -40,7 +40,7 @@ static int needs_folder(const struct store *s, struct err *e)
 		       "--traces-dir", s->shown);
 }
 
-/* Whoever may read the store may read its traces. */
+/* Users who may read the store may also read its traces. */
 static int copy_in(const struct store *s, const char *path, struct str bytes, struct err *e)
 {
 	char *folder = mem_text(path);
