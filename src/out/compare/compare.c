@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compare.c - see compare.h: which metrics and parameters the runs have, the runs as
- * decide/compare.h takes them, why nothing could be compared, values of a side.
+ * compare.c - see compare.h: finds the metrics and parameters of runs, passes the runs to
+ * decide/compare.h, explains refusals, returns the values of a side.
  */
 #include "out/compare/compare.h"
 
@@ -148,7 +148,7 @@ static bool is_ignored(const struct bench_comparison *c, struct str key)
 /* What is known of keys of results and of options, so that each is judged once: 1 + its place. */
 struct keys { struct map record, option; size_t cap; };
 
-/* Where the parameter stands; it is added when it is new. "-" and "_" are one. */
+/* The index of a parameter, which is added if it is new. "-" and "_" are equal. */
 static size_t param_at(struct bench_comparison *c, struct str key, size_t *cap)
 {
 	char *name = arena_text(c->a, key);

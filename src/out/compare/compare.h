@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compare.h - files of results as sides of a comparison: what is read, what differs between
- * the sides, and the answers of decide/compare.h as tables.
+ * compare.h - files of results as sides of a comparison: reads them, finds what differs between the
+ * sides, and writes the answers of decide/compare.h as tables.
  *
- * A side is what one operand names: a result file, a folder of results, a folder of sweeps, a
- * document of `profllm run` or a suite's. The first is the baseline. Parameters that are the same
- * within each side but differ between sides define the sides. All others, and the workload's own
- * (rate, concurrency, lengths, dataset) whenever they differ, are the configuration by which runs
- * are matched.
+ * A side is one operand: a result file, a folder of results, a folder of sweeps, a document of
+ * `profllm run` or a suite's. The first is the baseline. Parameters that are the same within each
+ * side but differ between sides define the sides. All others, and the workload's own (rate,
+ * concurrency, lengths, dataset) whenever they differ, are the configuration by which runs are
+ * matched.
  *
- * Sessions (the life of one server): a folder without servers.json counts every summary.json of a
- * sweep as one; documents of profllm run tell it by the logs of their servers; of other files
- * nothing is known.
+ * Sessions (the life of one server): in a folder without servers.json every summary.json of a sweep
+ * counts as one; in documents of profllm run the logs of their servers identify it; in other files
+ * it is unknown.
  *
  * Everything lives in the caller's arena. Nothing here prints.
  */
@@ -30,14 +30,14 @@
 struct compare_opts {
 	double alpha;            /* of q and p: 0.05 */
 	double min_effect;       /* a share above 0; below 0: 0.03, and 0.05 for a p99 and beyond */
-	const char *metrics;     /* comma list in place of the usual ones; NULL: the usual ones */
+	const char *metrics;     /* comma list that replaces the usual ones; NULL: the usual ones */
 	const char *primary;     /* judged without adjustment; NULL: metrics' first, or none */
-	bool is_all;             /* every metric that has a better direction */
+	bool is_all;             /* every metric with a better direction */
 	const char *const *also; /* metrics to add in any case: those of gates */
 	size_t n_also;
-	const char *ignore;      /* comma list of parameters that are none; NULL: none */
+	const char *ignore;      /* comma list of names that are not parameters; NULL: none */
 	bool is_any_model;       /* sides may have different models */
-	const char *by;          /* operands are split by the values of this parameter; NULL: not */
+	const char *by;          /* split operands by the values of this parameter; NULL: do not */
 	bool is_each_run;        /* every run is a session of its own */
 	bool is_invalid_counted;
 };
@@ -45,23 +45,23 @@ struct compare_opts {
 struct compare_run {
 	const struct json_value *record;
 	const char *path;        /* the file it was read from */
-	unsigned session;        /* from 1; 0: not known */
+	unsigned session;        /* from 1; 0: unknown */
 	const char **param;      /* a text for each parameter; NULL: it has none */
 };
 
 #define COMPARE_HEAD_CHARS_MAX 24 /* longer names would make tables wider than screens */
 
 struct compare_side {
-	const char *name;        /* what the operand was called, made unique */
-	const char *short_name;  /* of long names what differs between them (compare_judge) */
+	const char *name;        /* the operand's name, made unique */
+	const char *short_name;  /* of long names only what differs between them (compare_judge) */
 	const char *path;
 	struct compare_run *run;
 	size_t n, cap;
 	unsigned sessions;
-	const struct json_value *server; /* the element of servers.json of its first run, or NULL */
+	const struct json_value *server; /* element of servers.json for its first run, or NULL */
 };
 
-/* Of COMPARE_BETWEEN are those that define the sides, of COMPARE_WITHIN the configuration. */
+/* COMPARE_BETWEEN parameters define the sides, COMPARE_WITHIN ones the configuration. */
 enum compare_param_kind { COMPARE_SAME, COMPARE_BETWEEN, COMPARE_WITHIN };
 
 struct compare_param { const char *key; enum compare_param_kind kind; };
@@ -78,23 +78,23 @@ struct bench_comparison {
 	struct matched_run *run; /* of all sides, in their order */
 	struct matched_spec spec;
 	struct matched out;      /* compare_judge */
-	struct buf notes;        /* what a reader must know, one line each; compare_release */
+	struct buf notes;        /* things a reader must know, one per line; compare_release */
 };
 
 /*
- * Reads the operands and finds metrics and parameters. ERR_RUN names the operand that is not there,
- * holds no result, or has another model. o and the arena must live as long as c.
+ * Reads the operands and finds metrics and parameters. ERR_RUN names the operand that does not
+ * exist, has no result, or has another model. o and the arena must live as long as c.
  */
 int compare_load(struct bench_comparison *c, const struct compare_opts *o, const char *const *path,
 		 size_t n, struct arena *a, struct err *e);
-/* Compares what was loaded. ERR_USAGE: there is but one side. */
+/* Compares what was loaded. ERR_USAGE: only one side. */
 int compare_judge(struct bench_comparison *c, struct err *e);
-/* Why not one side could be compared with the baseline, a sentence; NULL: one could. */
+/* Why no side could be compared with the baseline, a sentence; NULL: at least one could. */
 const char *compare_refusal(const struct bench_comparison *c);
 void compare_release(struct bench_comparison *c);
 /*
- * Each side becomes as many as its runs have values of o->by (compare_split.c). ERR_RUN: no run has
- * it, or all have the same; ERR_LIMIT.
+ * Splits each side into one per value of o->by among its runs. ERR_RUN: no run has it, or all have
+ * the same; ERR_LIMIT.
  */
 int compare_split(struct bench_comparison *c, struct err *e);
 
@@ -102,16 +102,15 @@ int compare_split(struct bench_comparison *c, struct err *e);
 
 void compare_text(const struct bench_comparison *c, bool is_coloured, struct buf *out);
 void compare_markdown(const struct bench_comparison *c, struct buf *out);
-/* A row for each metric over all configurations, and one for each configuration. */
+/* One row per metric over all configurations, and one for each configuration. */
 void compare_csv(const struct bench_comparison *c, struct buf *out);
 void compare_json(const struct bench_comparison *c, struct buf *out);
-/* One page that asks the network for nothing; the drawings are plain SVG. */
+/* One page that makes no network requests; the drawings are plain SVG. */
 void compare_html(const struct bench_comparison *c, struct buf *out);
 
 /*
- * Speed-up and efficiency per GPU against the smallest size, over the runs of all sides that were
- * loaded: runs that differ in nothing but their number of GPUs. Returns how many sizes were
- * compared.
+ * Speed-up and efficiency per GPU against the smallest size, over the runs of all loaded sides that
+ * only differ in their number of GPUs. Returns how many sizes were compared.
  */
 size_t compare_scaling(const struct bench_comparison *c, const char *metric, bool is_markdown,
 		       struct buf *out);
@@ -119,20 +118,20 @@ size_t compare_scaling(const struct bench_comparison *c, const char *metric, boo
 /* ---- gates ---- */
 
 /*
- * One condition (compare/gate.h) for every further side, a case each: over all configurations, one
- * more for each configuration that fails with evidence of its own, and one for each that only the
- * baseline has. Unless is_any, a condition fails only with evidence: for a change q <= alpha, for
- * a value an interval of the mean over sessions that lies beyond the limit. It cannot be judged
- * without enough sessions, and a change neither where the comparison was refused nor where the
- * sides are not comparable.
+ * Checks one condition (compare/gate.h) for every side but the baseline, as one case: over all
+ * configurations; one more for each configuration that fails by its own evidence, and one for each
+ * that only the baseline has. Unless is_any, a condition only fails with evidence: for a change q
+ * <= alpha, for a value an interval of the mean over sessions beyond the limit. It cannot be judged
+ * without enough sessions, nor, for a change, if the comparison was refused or the sides are not
+ * comparable.
  */
 void compare_gate_check(const struct bench_comparison *c, const struct gate *g, bool is_any,
 			struct gate_log *log);
-/* A case for each configuration and side in which more requests failed than at the baseline. */
+/* A case for each configuration and side with more failed requests than the baseline. */
 void compare_gate_failures(const struct bench_comparison *c, struct gate_log *log);
 /*
- * One operand: every run in it is judged by itself (gate_judge). Notes on files that were left out
- * are lines. Errors as of compare_load; ERR_USAGE for a condition on a change.
+ * For one operand: judges every run in it separately (gate_judge). notes gets a line for each file
+ * left out. Errors as in compare_load; ERR_USAGE for a condition on a change.
  */
 int compare_gate_runs(const char *path, const struct gate *gate, size_t n, struct gate_log *log,
 		      struct buf *notes, struct err *e);
@@ -140,8 +139,8 @@ int compare_gate_runs(const char *path, const struct gate *gate, size_t n, struc
 /* A metric's values on one side in one configuration: the mean of each session's runs. */
 struct compare_values { const char *config; double *value; size_t n; double median; };
 /*
- * Of all configurations of a side, in order of first appearance; runs in which the metric is
- * INVALID are left out. Returns how many.
+ * The values of all configurations of a side, in order of first appearance, without runs in which
+ * the metric is INVALID. Returns how many.
  */
 size_t compare_values(const struct bench_comparison *c, size_t metric, size_t side, struct arena *a,
 		      struct compare_values **out);
@@ -155,7 +154,7 @@ int compare_two(const char *a, const char *b, struct buf *out, struct err *e);
 /* ---- the tables of vLLM's dashboard script compare-json-results.py (sweep spec 8.5) ---- */
 
 struct tables_opts {
-	const char *xaxis;     /* a column; the level of the summary */
+	const char *xaxis;     /* a column; the load level in the summary */
 	const char *latency;   /* contains "median": medians, else p99 */
 	double ttft_max_ms, tpot_max_ms, ttft_slack_pct, tpot_slack_pct;
 	bool is_debug, is_plotted;
@@ -164,39 +163,39 @@ struct tables_opts {
 };
 
 /*
- * Values of several benchmark_results.json side by side with ratios, and the highest concurrency at
- * which TTFT and TPOT stay within limits. After upstream's columns the summary has ours: the first
- * level that fails, and the highest level below it at which one row satisfies both limits (defect
- * ledger 13). Operands may also be results, folders of results and sweeps; their rows are made as
- * compare/markdown.h makes them.
+ * Values of several benchmark_results.json next to each other with ratios, and the highest
+ * concurrency at which TTFT and TPOT stay within limits. After upstream's columns the summary has
+ * ours: the first level that fails, and the highest level below it at which one row satisfies both
+ * limits (defect ledger 13). Operands may also be results, folders of results and sweeps; their
+ * rows are made as in compare/markdown.h.
  *
  * One file is split by TP and PP size below html_dir/splits/ and its parts are compared; several
- * are compared as given. Writes perf_comparison.html, one page per group and the CSV files;
- * out gets upstream's lines and the tables for a terminal.
+ * are compared as given. Writes perf_comparison.html, one page per group and the CSV files; out
+ * gets upstream's lines and the tables for a terminal.
  */
 int tables_compare(const struct tables_opts *o, const char *const *path, size_t n,
 		   struct arena *a, struct buf *out, struct err *e);
 
-/* ---- shared by the files of compare; not for others ---- */
+/* ---- shared by the files of compare; private ---- */
 
 /* Reads an operand into a new side. */
 int compare_read(struct bench_comparison *c, const char *path, struct err *e);
-const char *compare_unit(const char *key); /* "ms"; "": none, or not known */
-bool compare_is_metric(const char *key);   /* a number about a run, not a parameter of it */
+const char *compare_unit(const char *key); /* "ms"; "": none, or unknown */
+bool compare_is_metric(const char *key);   /* a measurement of a run, not a parameter */
 bool compare_number(const struct json_value *record, const char *key, double *out);
 /*
- * How the command of a side's server differs from the baseline's, where both are known, in
- * arguments that are no parameters of the runs anyway and not its address.
+ * Notes how the command of a side's server differs from the baseline's, if both are known: only in
+ * arguments that are not parameters of the runs, and not in its address.
  */
 void compare_note_server(struct bench_comparison *c, const struct compare_side *side);
 /*
- * A sentence where a side differs from the baseline in several parameters: its change is not the
- * effect of one of them, or of the code alone. NULL: it does not.
+ * A warning if a side differs from the baseline in several parameters: its change is then not the
+ * effect of a single one, or of the code. NULL: it does not.
  */
 const char *compare_confounded(const struct bench_comparison *c, size_t side, struct arena *a);
 __attribute__((format(printf, 2, 3)))
 void compare_note(struct bench_comparison *c, const char *fmt, ...);
 
-/* Sentences about a pair, one a line: what must be said of its rows, then its notes. */
+/* Sentences about a pair, one per line: remarks on its rows, then its notes. */
 const char *compare_remarks(const struct bench_comparison *c, const struct matched_pair *pair,
 			    struct arena *a);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compare_read.c - operands become sides: the files that hold results, which runs shared a server,
- * one operand split by a parameter, two servers by the commands that started them.
+ * compare_read.c - turns operands into sides: finds the files that hold results and which runs
+ * shared a server, splits an operand by a parameter, compares two servers' commands.
  */
 #include "out/compare/compare.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compare_show.c - a comparison as text, Markdown, CSV, JSON and one HTML page; what more GPUs
- * bring; the short table of two results.
+ * compare_show.c - writes a comparison as text, Markdown, CSV, JSON and one HTML page; the scaling
+ * over GPUs; the short table of two results.
  */
 #include "out/compare/compare.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare_tables.c - see compare.h: tables as vLLM's dashboard script has them. */
+/* compare_tables.c - see compare.h: tables in the format of vLLM's dashboard script. */
 #include "out/compare/compare.h"
 
 #include <ctype.h>
@@ -29,7 +29,7 @@ struct tables_level {
 	const char *text[TABLES_KEYS_MAX];
 	double number[TABLES_KEYS_MAX];         /* NAN: the text is no number */
 	double *value[TABLES_METRICS];          /* per file; NAN: none */
-	double *count[TABLES_METRICS];          /* rows behind it */
+	double *count[TABLES_METRICS];          /* number of rows in the value */
 	const char **name;                      /* per file: the test's */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gate.c - see gate.h and compare.h: conditions read, and judged on records and comparisons. */
+/* gate.c - see gate.h and compare.h: reads conditions and judges records and comparisons. */
 #include "out/compare/gate.h"
 
 #include <assert.h>

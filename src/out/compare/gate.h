@@ -6,10 +6,10 @@
  *                               └─► struct gate_log ─► lines, JUnit XML, Markdown
  *
  * A condition describes the failure: it fails when the value is beyond its limit. A condition on a
- * metric that the result does not have, or that is INVALID in it, cannot be judged. That fails the
- * gate too, unless the user allows it. More than GATE_FAILED_PERCENT_MAX failed requests fail a
- * result by themselves unless a condition is on `failed`: a request that failed has no latency, so
- * a server that refuses requests would look fast.
+ * metric that the result does not have, or that is INVALID in it, cannot be judged. That also fails
+ * the gate, unless the user allows it. More than GATE_FAILED_PERCENT_MAX failed requests fail a
+ * result in any case, unless a condition is on `failed`: a failed request has no latency, so a
+ * server that refuses requests would look fast.
  *
  * Texts live in the arena of the gates or of the log. Nothing here prints.
  */
@@ -23,8 +23,8 @@
 #include "core/json/read.h"
 #include "core/opt/opt.h"
 
-#define GATE_EXIT 3                  /* exit status of a gate that failed or could not judge */
-#define GATE_FAILED_PERCENT_MAX 1.0  /* as a search allows (SLA_MAX_FAILED_PERCENT) */
+#define GATE_EXIT 3                  /* exit status of a gate that failed or could not be judged */
+#define GATE_FAILED_PERCENT_MAX 1.0  /* the same as in a search (SLA_MAX_FAILED_PERCENT) */
 #define GATE_CONDITIONS_MAX 256      /* of one command or experiment */
 
 enum gate_op { GATE_ABOVE, GATE_BELOW, GATE_AT_LEAST, GATE_AT_MOST };
@@ -33,7 +33,7 @@ struct gate {
 	const char *text, *key;      /* as written; a key of a result, dotted below objects */
 	enum gate_op op;
 	double limit;                /* in the metric's unit; a share when is_relative */
-	bool is_relative;            /* of the change against a baseline: "...<-5%" */
+	bool is_relative;            /* a change against a baseline: "...<-5%" */
 };
 
 /*
@@ -41,26 +41,26 @@ struct gate {
  * tok/s, req/s) or nothing. ERR_USAGE: a sentence that begins with the condition in quotes.
  */
 int gate_parse(struct gate *g, struct str text, struct arena *a, struct err *e);
-/* ERR_USAGE: no result has such a number; with the nearest name. */
+/* ERR_USAGE: no result has such a number; suggests the nearest name. */
 int gate_check_key(const char *key, struct err *e);
 /*
- * A condition on one result, without a baseline. ERR_USAGE: it is on a change, or on what is no
- * number there; a sentence that begins with the condition in quotes.
+ * Checks a condition on one result, without a baseline. ERR_USAGE: it is on a change, or on a key
+ * that is not a number there; the message begins with the condition in quotes.
  */
 int gate_check_alone(const struct gate *g, struct err *e);
-/* Likewise, of results with the keys of this one. verb: "bench latency". */
+/* The same for results with the keys of this example. verb: "bench latency". */
 int gate_check_like(const struct gate *g, const struct json_value *example, const char *verb,
 		    struct err *e);
 bool gate_is_beyond(const struct gate *g, double v);
 
-/* ---- what came of them ---- */
+/* ---- outcomes ---- */
 
 enum gate_outcome { GATE_PASSED, GATE_FAILED, GATE_UNJUDGED };
 const char *gate_outcome_name(enum gate_outcome outcome); /* "passed", "failed", "unjudged" */
 
 struct gate_case {
 	const char *condition;       /* as written, or "failed requests" */
-	const char *where;           /* "run3.json at max_concurrency=8"; "": there is one subject */
+	const char *where;           /* "run3.json at max_concurrency=8"; "": there is only one */
 	const char *text;            /* "p99_ttft_ms is 312 ms (limit 200 ms)", or why not judged */
 	enum gate_outcome outcome;
 };
@@ -75,23 +75,23 @@ struct gate_log {
 __attribute__((format(printf, 5, 6)))
 void gate_log_add(struct gate_log *log, const char *condition, const char *where,
 		  enum gate_outcome outcome, const char *fmt, ...);
-/* "312 ms": with more digits where fewer would read like the limit; limit NAN: none. */
+/* "312 ms": with more digits if fewer would look equal to the limit; limit NAN: none. */
 const char *gate_value(const char *key, double v, double limit, struct arena *a);
 /* "output_throughput fell by 72.4 % (limit 5 %)"; delta is a share. */
 const char *gate_change(const struct gate *g, double delta, struct arena *a);
 
 /*
- * Every condition on a result (its record as JSON, read/frame.h), one case each. Conditions on a
- * change cannot be judged here.
+ * Judges every condition on a result (its record as JSON, read/frame.h), one case each. Conditions
+ * on a change cannot be judged here.
  */
 void gate_judge(const struct gate *gate, size_t n, const struct json_value *record,
 		const char *where, struct gate_log *log);
-/* There is no result: no condition can be judged. reason: a sentence. */
+/* For a missing result: no condition can be judged. reason: a sentence. */
 void gate_judge_none(const struct gate *gate, size_t n, const char *reason, const char *where,
 		     struct gate_log *log);
 bool gate_is_failed(const struct gate_log *log);
 
-/* A line for each case that did not pass, and one that sums up. */
+/* One line for each case that did not pass, and a summary line. */
 void gate_lines(const struct gate_log *log, struct buf *out);
 /* One test suite with a case for each; those not judged are errors, or skipped where allowed. */
 void gate_junit(const struct gate_log *log, const char *title, struct buf *out);

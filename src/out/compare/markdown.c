@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* markdown.c - see markdown.h: which files count, rows of the tables, the page, the records. */
+/* markdown.c - see markdown.h: selects files, makes table rows, the page and the records. */
 #include "out/compare/markdown.h"
 
 #include <assert.h>
@@ -129,8 +129,8 @@ static const struct json_value *word_value(const char *word, struct arena *a)
 }
 
 /*
- * The value of a flag in a command: "--flag value" or "--flag=value"; true when it stands alone.
- * The last one counts. NULL: it is not there, or the command cannot be read.
+ * The value of a flag in a command: "--flag value" or "--flag=value"; true for a bare flag. The
+ * last one counts. NULL: absent, or the command is malformed.
  */
 static const struct json_value *flag_of(const struct json_value *commands, const char *command,
 					const char *flag, struct arena *a)

@@ -4,9 +4,9 @@
  * convert-results-json-to-markdown.py (sweep spec 8.4): benchmark_results.md and
  * benchmark_results.json, with its column names.
  *
- * What a file is follows from its name (serving, latency, throughput) and needs FILE.commands
- * next to it, as upstream; results of ours and sweeps need neither, and results of startup get a
- * table of their own.
+ * As in upstream, a file's name decides its kind (serving, latency, throughput) and it needs
+ * FILE.commands next to it; our own results and sweeps need neither, and results of startup get a
+ * separate table.
  */
 #pragma once
 #include "core/base/err.h"
@@ -15,14 +15,14 @@
 #include "core/json/read.h"
 
 /*
- * Reads dir and writes both files into it; lines gets what is to be printed about files left out.
- * ERR_RUN: there is no such folder.
+ * Reads dir and writes both files into it; lines gets messages about files left out. ERR_RUN: there
+ * is no such folder.
  */
 int markdown_report(const char *dir, struct buf *lines, struct err *e);
 
 /*
- * One record of `bench serve` under the dashboard's names ("Output Tput (tok/s)"), what the
- * record does not have left out; name: the test's. NULL: no result of a serving benchmark.
+ * One record of `bench serve` under the dashboard's names ("Output Tput (tok/s)"), without missing
+ * values; name: the test's. NULL: not a result of a serving benchmark.
  */
 const struct json_value *markdown_serving_row(const struct json_value *record, const char *name,
 					      struct arena *a);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* figure.c - see figure.h: a figure as data; how its labels are written and spread. */
+/* figure.c - see figure.h: a figure as data; layout of its labels. */
 #include "out/figure/figure.h"
 
 #include <assert.h>
@@ -188,7 +188,7 @@ size_t figure_labels(const struct figure_panel *p, const struct figure *f,
 	return n;
 }
 
-#define MOST 1e200 /* beyond it the ends of an axis could not be told as numbers */
+#define MOST 1e200 /* beyond it an axis cannot label its ends */
 #define AIR 0.04 /* of an axis, left free at both ends */
 
 const char *const figure_scale_names[] = {
@@ -367,7 +367,7 @@ static void find_ranges(const struct figure *f, struct figure_layout *l)
 	}
 	l->x = with_air(l->x, f->x_scale, false);
 	l->y = with_air(l->y, f->y_scale, true);
-	if (has_labels(f)) { /* they stand to the right and above */
+	if (has_labels(f)) { /* labels extend to the right of points and above */
 		add_room(&l->x, f->x_scale, 0.15);
 		add_room(&l->y, f->y_scale, 0.05);
 	}
@@ -422,7 +422,7 @@ size_t figure_legend(const struct figure *f, const struct figure_curve **out)
 	return n;
 }
 
-/* Small print for many curves, then columns beside each other. */
+/* Small print for many curves, then several columns. */
 static double size_legend(const struct figure *f, struct figure_layout *l)
 {
 	size_t n = figure_legend(f, NULL), all = n + figure_lines(f->legend_title);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * figure_internal.h - what figure.c works out for figure_script.c: ranges of the axes, sizes
- * and places. Not for others.
+ * figure_internal.h - layout computed by figure.c for figure_script.c: ranges of the axes, sizes
+ * and positions. Private to figure/.
  */
 #pragma once
 #include "out/figure/figure.h"
@@ -11,7 +11,7 @@
 #define FIGURE_LETTER_IN(pt) ((pt) * 0.61 / 72) /* a letter of a common sans-serif, on average */
 #define FIGURE_LINE_IN(pt) ((pt) * 1.3 / 72)
 
-struct figure_range { double low, high; }; /* of an axis, with air at both ends */
+struct figure_range { double low, high; }; /* of an axis, with some space at both ends */
 
 /* Inches from the left and the bottom of the picture. */
 struct figure_layout {
@@ -24,30 +24,30 @@ struct figure_layout {
 	struct figure_range x, y;
 };
 
-/* A value where a scale puts it: equal steps on paper are equal differences of this. */
+/* The position of a value on a scale: equal distances on paper are equal differences of it. */
 double figure_place(enum figure_scale scale, double v);
 double figure_unplace(enum figure_scale scale, double place);
-/* Whether a value can be shown at all. */
+/* Whether the scale can show a value at all. */
 bool figure_fits(enum figure_scale scale, double v);
 
 struct figure_layout figure_layout(const struct figure *f);
 
-/* The legend's curves: the first of each title. Gives their number; out may be NULL. */
+/* The legend's curves: the first of each title. Returns their number; out may be NULL. */
 size_t figure_legend(const struct figure *f, const struct figure_curve **out);
 
 /* The widest line and the number of lines. */
 size_t figure_columns(const char *text);
 size_t figure_lines(const char *text);
 
-/* Where a label goes, so that few cover each other: dx, dy inches from the point. */
+/* Position of a label, chosen to avoid overlaps: dx, dy inches from the point. */
 struct figure_spot {
 	const struct figure_curve *curve;
 	size_t point;
 	double dx, dy;
-	bool is_left; /* the text lies to the left of its point */
+	bool is_left; /* the text is to the left of its point */
 	bool is_far;  /* a line leads from the point to the text, which ends at to_x, to_y */
 	double to_x, to_y;
 };
-/* Gives the number of labels; *out on the heap. */
+/* Returns the number of labels; *out is on the heap. */
 size_t figure_labels(const struct figure_panel *p, const struct figure *f,
 		     const struct figure_layout *l, struct figure_spot **out);

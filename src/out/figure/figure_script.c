@@ -2,11 +2,11 @@
 /*
  * figure_script.c - the gnuplot script of a figure; see figure.h.
  *
- * For gnuplot 5.4. Texts stand between single quotes, in which gnuplot expands nothing, line by
- * line. Colours and markers: the eight of the dashboard (web/src/app/colour.ts), checked for
- * every kind of color blindness; of more curves, steps of one ramp from dark blue to yellow.
- * As text every curve has a letter of its own and the legend is a list below the panels, because
- * the terminal's key covers the first letters of its titles.
+ * For gnuplot 5.4. Texts are in single quotes, in which gnuplot expands nothing, line by line.
+ * Colors and markers: the eight of the dashboard (web/src/app/colour.ts), checked for every kind of
+ * color blindness; for more curves, steps of one ramp from dark blue to yellow. In text output
+ * every curve has a letter of its own and the legend is a list below the panels, because the
+ * terminal's key covers the first letters of its titles.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -298,7 +298,7 @@ static void add_axes(const struct figure_script *s)
 
 /* ---- panels ---- */
 
-/* Text has no upright letters: there the label of y stands above the panel, where room is made. */
+/* Text output has no vertical text: the label of y is above the panel, where room is made. */
 #define TEXT_TOP " - (is_text ? 2.0 / lines : 0)"
 
 static void add_margins(const struct figure_script *s, size_t row, size_t col)
@@ -313,7 +313,7 @@ static void add_margins(const struct figure_script *s, size_t row, size_t col)
 		   (bottom + l->panel_height) / l->height, TEXT_TOP);
 }
 
-/* Texts of the axes stand at the outer panels alone, since all share their ranges. */
+/* Only the outer panels have axis labels, since all share their ranges. */
 static void add_outer(const struct figure_script *s, size_t row, size_t col)
 {
 	if (row + 1 == s->f->rows) {

@@ -350,7 +350,7 @@ static struct frame_keys differing(const struct frame *points, struct arena *a)
 	return keys;
 }
 
-/* "b200, 8" of the values of some keys, which stand line by line. */
+/* "b200, 8" from the values of some keys, one per line in text. */
 static const char *one_line(struct str text, struct arena *a)
 {
 	struct buf out = { 0 };

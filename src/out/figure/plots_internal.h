@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plots_internal.h - what plots.c and pareto.c share: the values of variables, and which runs are
- * those of one point. Not for others. */
+/* plots_internal.h - shared by plots.c and pareto.c: values of variables, runs of one point. */
 #pragma once
 #include "out/figure/plots.h"
 
 #define LOOKS 3 /* variables shown by colour, dash and width; more become one */
 
 /*
- * The different values of one or more variables, in order: numbers by size, then texts, then what
- * is null or missing.
+ * The different values of one or more variables, in order: numbers by size, then texts, then null
+ * or missing.
  */
 struct sweep_values {
 	struct frame_keys keys;
@@ -26,10 +25,10 @@ size_t sweep_values_find(const struct sweep_values *v, const struct json_value *
 bool plots_next_parameter(const struct json_value *record, size_t *i);
 /* request_rate, max_concurrency and the like. */
 bool plots_is_load_key(struct str key);
-/* What makes runs those of one point. Without run_number a record is a point of its own. */
+/* Appends what identifies runs of one point. Without run_number each record is a separate point. */
 void plots_add_identity(const struct json_value *record, size_t number, struct buf *id);
 /* The index of a text among those seen so far. */
 size_t plots_index_of(struct map *seen, size_t *n, const struct buf *text, struct arena *a);
 
-/* "gpu, max_num_seqs"; NULL: there are none, or curves are named by key=value. */
+/* "gpu, max_num_seqs"; NULL: no keys, or curves are named by key=value. */
 const char *plots_legend_title(const struct frame_keys *keys, struct arena *a);

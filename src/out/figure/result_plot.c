@@ -234,7 +234,7 @@ static const char *letters_of(struct str key)
 	return NULL;
 }
 
-/* "TP8", "max_num_seqs=64"; a text alone, without what stands before its last slash. */
+/* "TP8", "max_num_seqs=64"; of texts only the part after the last slash. */
 static void add_word(struct buf *out, struct str key, const struct json_value *v)
 {
 	struct str text = json_text(v, STR("")), name = short_name(key);
@@ -295,7 +295,7 @@ static const char *curve_name(const struct json_value *record, const struct fram
 
 /* ---- points ---- */
 
-/* A metric by its key, also without what stands before it in a result. */
+/* A metric by its key, also without its prefix in a result. */
 static const struct json_value *metric_value(const struct json_value *record, const char *name)
 {
 	static const char *const before[] = { "", "derived.", "profllm." };

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * html.h - one self-contained HTML file from an embedded page and data.
- * Private to report/.
+ * html.h - one self-contained HTML file from an embedded page and data. Private to out/.
  *
- * The front end (web/) is built into whole pages with one mark in each, HTML_MARK. A
- * page is written as what comes before the mark, the data as <script> elements
- * that no browser runs, and the rest. Data go straight to disk: a JSON value, or
- * columns of whole numbers as packed bytes (LEB128, zlib, base64), which hold a
- * fixed few hundred kilobytes however long they are.
+ * The front end (web/) is built into whole pages with one mark in each, HTML_MARK. A page is
+ * written as the part before the mark, the data as <script> elements that no browser runs, and the
+ * rest. Data are streamed to disk: a JSON value, or columns of whole numbers as packed bytes
+ * (LEB128, zlib, base64), which use a fixed few hundred kilobytes of memory however long they are.
  *
  * The file is replaced as a whole at the end (base/file.h).
  */
@@ -22,7 +20,7 @@
 
 #define HTML_MARK "<!--profllm:data-->"
 
-/* The pages in the program (build/.../assets.S); a NULL name ends them. gzip. */
+/* The pages in the program (build/.../assets.S), gzip; a NULL name ends them. */
 struct html_asset {
 	const char *name;
 	const char *packed;
@@ -33,14 +31,14 @@ extern const struct html_asset html_assets[];
 struct html {
 	const char *path; /* borrowed */
 	struct file_swap swap;
-	struct buf tail;  /* of the page: what comes after the data */
+	struct buf tail;  /* the part of the page after the data */
 	struct buf out;   /* not yet written */
 	struct buf raw;   /* not yet packed */
 	struct zip *zip;
 	int failed;       /* errno of the first write that failed */
 };
 
-/* name: "timeline.html". -1: this build has no pages, or the file cannot be made. */
+/* name: "timeline.html". -1: this build has no pages, or the file cannot be created. */
 int html_begin(struct html *h, const char *name, const char *path, struct err *e);
 void html_json(struct html *h, const char *id, struct str json);
 

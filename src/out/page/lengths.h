@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lengths.h - the three histograms of the dataset plot. Private to report/. */
+/* lengths.h - the three histograms of the dataset plot. Private to out/. */
 #pragma once
 #include <stdint.h>
 
@@ -9,7 +9,7 @@
 
 enum lengths_panel { LENGTHS_PROMPT, LENGTHS_OUTPUT, LENGTHS_TOTAL, LENGTHS_PANELS };
 
-/* NumPy's histogram of whole numbers: equal bins from the least to the greatest. */
+/* NumPy's histogram of whole numbers: equal bins from minimum to maximum. */
 struct lengths_hist {
 	double edge[LENGTHS_BINS + 1];
 	uint32_t count[LENGTHS_BINS];

@@ -2,16 +2,16 @@
 /*
  * timeline.c - the data of the timeline page.
  *
- * One JSON value "meta": facts, summary, verdict, labels of the categories, rates
- * over time, series, distinct errors; then columns of whole numbers, one value per
- * request in sample order (web/src/timeline/data.ts reads them):
+ * One JSON value "meta": facts, summary, verdict, labels of the categories, rates over time,
+ * series, distinct errors; then columns of whole numbers, one value per request in sample order
+ * (web/src/timeline/data.ts reads them):
  *
  *   start   sent (of a failure before that: connecting), from the first request's; differences,
  *           signed; 0 when never sent
  *   lead    due to sent
  *   ttft    sent to first token event
  *   whole   sent to the end of the attempt
- *   answer  sent to first answer text behind reasoning, plus 1; 0 for none
+ *   answer  sent to first answer text after reasoning, plus 1; 0 for none
  *   gaps    how many gaps between token events
  *   prompt, output   tokens
  *   session conversation, plus 1; 0 for none; turn: place in it, from 0. Both only where
@@ -19,10 +19,10 @@
  *   state   0 succeeded, 1 failed, 2 cancelled, 3 never sent; plus 4 times (index of the
  *           error + 1), 0 for no text
  *
- * and all gaps in runs of whole requests, column "gaps-0", "gaps-1"... Times are in
- * units of meta.unit_ns: 1 while the run has few gaps, so that what is shown is
- * exact, else 1000. A gap is the difference of two rounded instants since the first
- * token, so that rounding does not add up along a request.
+ * and all gaps in blocks of whole requests, column "gaps-0", "gaps-1"... Times are in units of
+ * meta.unit_ns: 1 while the run has few gaps, so that the page shows exact values, else 1000. A gap
+ * is the difference of two rounded instants since the first token, so that rounding errors do not
+ * add up along a request.
  */
 #include "out/page/plot.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* budget.c - how wrong the client itself can be (metrics/budget.h), for people and programs. */
+/* budget.c - the client's own possible error (metrics/budget.h), for people and programs. */
 #include "client/metrics/budget.h"
 
 #include <math.h>

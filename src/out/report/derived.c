@@ -130,7 +130,7 @@ static double first_of(const struct json_value *record, const char *const *keys,
 	return NAN;
 }
 
-/* One at least of the sizes must be told: that nothing is said does not mean one GPU. */
+/* At least one of the sizes must be given: if none is, the number of GPUs is unknown, not one. */
 static double gpus_of(const struct json_value *record)
 {
 	static const char *const counts[] = { "profllm.derived.gpu_count", "derived.gpu_count",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* files.c - result file names and writing; dates as upstream spells them. */
+/* files.c - names and writing of result files; dates as upstream spells them. */
 #include "out/report/report.h"
 
 #include <dirent.h>

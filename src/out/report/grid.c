@@ -183,7 +183,7 @@ static size_t fraction(const char *text)
 	return point && reads_as_number(text) ? strlen(point) : 0;
 }
 
-/* A cell as it stands in a row: "|" would end it, a line end the row. */
+/* A cell escaped for a row: "|" would end it, a line end the row. */
 static void markdown_cell(struct buf *out, const char *text)
 {
 	buf_reset(out);

@@ -2,9 +2,9 @@
 /*
  * grid.h - a table of texts, written for a terminal, as Markdown, HTML or CSV.
  *
- * Cells are added row by row and borrowed; the grid's own memory is in the arena. A column in
- * which every cell that is not empty reads as a number is aligned to its right edge, by decimal
- * points in Markdown, as Python's tabulate does with its "pipe" format.
+ * Cells are added row by row and borrowed; the grid's own memory is in the arena. A column whose
+ * non-empty cells are all numbers is aligned to its right edge, in Markdown by decimal points, as
+ * Python's tabulate does with its "pipe" format.
  */
 #pragma once
 #include <stdbool.h>
@@ -17,23 +17,23 @@ enum grid_tone { GRID_PLAIN, GRID_GOOD, GRID_BAD, GRID_FAIR, GRID_FAINT, GRID_MA
 
 struct grid {
 	struct arena *a;
-	const char **cell;       /* the heads, then the rows */
+	const char **cell;       /* the headings, then the rows */
 	unsigned char *tone;     /* enum grid_tone of each */
-	size_t cols, n, cap;     /* n cells, heads included */
+	size_t cols, n, cap;     /* n cells, including headings */
 };
 
 const char *grid_tone_name(enum grid_tone tone); /* "good", "bad" ...; "" for GRID_PLAIN */
 
 void grid_begin(struct grid *g, struct arena *a);
-/* Heads first; grid_rows begins the rows. */
+/* Headings first; grid_end_heads ends them. */
 void grid_add(struct grid *g, const char *text);
 void grid_add_toned(struct grid *g, const char *text, enum grid_tone tone);
 void grid_end_heads(struct grid *g);
-/* Several texts, ended by NULL: a row, or the heads, which grid_end_heads ends. */
+/* Several texts, ended by NULL: a row, or the headings (then call grid_end_heads). */
 void grid_add_all(struct grid *g, const char *text, ...) __attribute__((sentinel));
 size_t grid_rows(const struct grid *g);
 
-/* Rows become columns. */
+/* Transposes the table. */
 void grid_turn(const struct grid *g, struct grid *out);
 
 /* Two blanks between columns; tones as terminal colours if asked. */
@@ -41,10 +41,10 @@ void grid_text(const struct grid *g, bool is_coloured, struct buf *out);
 void grid_markdown(const struct grid *g, struct buf *out);
 /* <table>; tones are classes good, bad, fair, faint, mark. Every text is escaped. */
 void grid_html(const struct grid *g, struct buf *out);
-/* Quotes where a comma, a quote or a line end asks for them; lines end with \n. */
+/* Quotes cells with a comma, a quote or a line end; lines end with \n. */
 void grid_csv(const struct grid *g, struct buf *out);
 
-/* One text with the characters that mean something in HTML escaped. */
+/* Appends text with the special characters of HTML escaped. */
 void html_escape(struct buf *out, const char *text);
 /* How many terminal columns a UTF-8 text takes, one per character. */
 size_t grid_width(const char *text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * load.c - how load was made, where that is not upstream's way, and what was sent again: rows and
- * members of the report.
+ * load.c - how load was generated, where it differs from upstream, and what was sent again: rows
+ * and members of the report.
  */
 #include "out/report/report_internal.h"
 

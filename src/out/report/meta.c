@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * meta.c - the meta of a record: what a report needs besides the record itself.
+ * meta.c - the meta of a record: what a report needs in addition to the record itself.
  *
- * One JSON object with the members "report", "metrics", "trust" and "options".
- * Programs that write records may add members; they are skipped here. Scalars
- * of a struct are declared once, in a table that both directions walk.
+ * One JSON object with the members "report", "metrics", "trust" and "options". Programs that write
+ * records may add members, which are skipped here. Scalars of a struct are declared once, in a
+ * table used for reading and writing.
  */
 #include "out/report/report.h"
 

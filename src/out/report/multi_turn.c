@@ -26,7 +26,7 @@
 struct sheet {
 	const char *name;    /* at most 31 characters; borrowed */
 	struct buf xml;      /* private */
-	uint32_t row, col;   /* private: where the next cell may stand at the earliest */
+	uint32_t row, col;   /* private: first column still free in the row */
 	bool has_row;
 };
 
@@ -212,7 +212,7 @@ static const struct column {
 	const char *name;
 	size_t offset;      /* of a double, or of a count */
 	bool is_count;      /* uint32_t, an integer in JSON */
-	bool is_described;  /* stands in the statistics */
+	bool is_described;  /* included in the statistics */
 } columns[] = {
 	{ "ttft_ms", offsetof(struct turn_stats, ttft_ms), false, true },
 	{ "tpot_ms", offsetof(struct turn_stats, tpot_ms), false, true },

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * ours.c - the object under the result's key "profllm"; fields are described in
- * schema/result.json.
- */
+/* ours.c - the object under the result's key "profllm"; schema/result.json describes its fields. */
 #include "out/report/report_internal.h"
 
 #include <math.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * priorities.h - priority classes (metrics.h) as rows of a report and as JSON; and what
- * `bench prioritization` reports: upstream's line and keys, then how each class fared, and what it
- * paid or gained against the same requests without priorities.
+ * priorities.h - priority classes (metrics.h) as rows of a report and as JSON; and the report of
+ * `bench prioritization`: upstream's line and keys, then the results of each class, and its cost or
+ * gain compared with the same requests without priorities.
  *
- * Pure. Upstream's token numbers are those that were asked for; ours are counted.
+ * Pure. Upstream's token numbers are the requested ones; ours are counted.
  */
 #pragma once
 #include <stdbool.h>
@@ -16,11 +16,11 @@
 #include "core/json/read.h"
 #include "core/json/write.h"
 
-/* Rows alone, for a report of n classes. */
+/* Only the rows, for a report of n classes. */
 void report_class_rows(const struct metrics_class *class, size_t n, struct buf *out);
-/* A block with its heading; nothing for a run of one class. */
+/* A block with its heading; nothing for a run with one class. */
 void report_classes(const struct metrics *m, struct buf *out);
-/* A list, and such a list read again: how many there are. */
+/* Writes a list; reads such a list and returns the number of classes. */
 void report_classes_json(const struct metrics_class *class, size_t n, struct json_writer *w);
 size_t report_classes_read(const struct json_value *list,
 			   struct metrics_class out[METRICS_CLASSES_MAX]);
@@ -29,7 +29,7 @@ size_t report_classes_read(const struct json_value *list,
 
 struct prioritization_run {
 	double elapsed_s;            /* above 0 */
-	bool has_counts;             /* the engine told tokens */
+	bool has_counts;             /* the engine reported tokens */
 	uint64_t prompt_tokens, output_tokens;
 	struct metrics_class class[METRICS_CLASSES_MAX]; /* ascending */
 	size_t n_classes;
@@ -40,7 +40,7 @@ struct prioritization_facts {
 	uint64_t asked_tokens;       /* of prompts and answers, one answer each */
 	struct prioritization_run run, baseline;
 	bool has_baseline;           /* the same requests in the same order without priorities */
-	struct str ours;             /* members for "profllm" that others know: a JSON object */
+	struct str ours;             /* more members for "profllm", a JSON object */
 };
 
 /* Upstream's line, then ours. */

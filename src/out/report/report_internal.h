@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_internal.h - what the files of the report of `bench serve` share: the lines that a
- * terminal report is made of, its blocks, and parts of the result file. Not for others.
+ * report_internal.h - shared by the files of the report of `bench serve`: the lines of a terminal
+ * report, its blocks, and parts of the result file. Private to report/.
  */
 #pragma once
 #include "core/json/write.h"
@@ -13,13 +13,13 @@ void line_heading(struct buf *out, char fill, const char *text);
 void line_text(struct buf *out, const char *label, const char *value);
 void line_int(struct buf *out, const char *label, int64_t v);
 void line_real(struct buf *out, const char *label, double v);
-/* Nothing when there was nothing to measure. */
+/* Nothing without values. */
 void line_stats(struct buf *out, const char *label, const struct metrics_stats *s);
 void line_spread(struct buf *out, const char *label, const struct metrics_spread *s);
 
-/* ---- blocks of a report: each writes nothing when the run has nothing of it ---- */
+/* ---- blocks of a report: each writes nothing if the run has no data for it ---- */
 
-/* As upstream names it: "TTFT", "E2EL". */
+/* Upstream's name: "TTFT", "E2EL". */
 const char *report_block_name(enum metric_block b);
 /* How far the numbers of one run can be trusted; uncertainty.c. */
 void report_bounds_rows(const struct metrics *m, struct buf *out);
@@ -29,10 +29,10 @@ void report_attempted_rows(const struct metrics *m, struct buf *out);
 void report_budget_rows(const struct report *r, struct buf *out);
 void report_session_rows(const struct metrics *m, struct buf *out);
 
-/* What speaks against a window; empty when nothing does. */
+/* Why a steady-state window is doubtful; empty if it is not. */
 void report_steady_warning(const struct metrics *m, struct buf *out);
 
-/* Takes out of the report from byte at on what release v0.11 did not print, and renames. */
+/* Changes the report from byte `at` on: removes what release v0.11 did not print, and renames. */
 void report_as_v011(struct buf *out, size_t at);
 
 /* ---- parts of the result file ---- */
@@ -48,5 +48,5 @@ void report_attempted_json(const struct metrics *m, struct json_writer *w);
 
 /* The member "error_budget"; null without one. */
 void report_put_budget(struct json_writer *w, const struct report *r);
-/* n, mean, p50, p99, max; null when there was nothing to measure. */
+/* n, mean, p50, p99, max; null without values. */
 void report_put_spread(struct json_writer *w, const char *key, const struct metrics_spread *s);

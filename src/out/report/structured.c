@@ -113,7 +113,7 @@ static void put_descriptions(struct json_writer *w, const struct json_value *res
 	free(tpot);
 }
 
-/* mean_ttft_ms, p99_itl_ms ... as they stand in the result. */
+/* mean_ttft_ms, p99_itl_ms ... in the order of the result. */
 static void put_blocks(struct json_writer *w, const struct json_value *result)
 {
 	for (size_t i = 0; i < result->count; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* structured.h - a result as vLLM's structured-output script saves it. */
+/* structured.h - a result in the format of vLLM's structured-output script. */
 #pragma once
 #include "core/base/str.h"
 #include "core/json/read.h"
@@ -16,9 +16,9 @@ struct structured_name {
 void structured_file_name(const struct structured_name *n, struct buf *out);
 
 /*
- * result: what report_result_json gives with is_detailed, of dataset structured. Indented by 4,
- * with the script's keys in its order, then request_goodput and "profllm".
+ * result: from report_result_json with is_detailed, of dataset structured. Indented by 4, with the
+ * script's keys in its order, then request_goodput and "profllm".
  */
 void structured_json(const struct json_value *result, struct buf *out);
-/* 'correct_rate(%) X ' as the script prints it, blank included; without a line feed. */
+/* 'correct_rate(%) X ' as the script prints it, including the blank; without a line feed. */
 void structured_rate_line(const struct json_value *result, struct buf *out);

@@ -2,8 +2,8 @@
 /*
  * terminal.c - upstream's report, character for character, then ours.
  *
- * Rows are a label of 40 columns, a blank, and a value of 10; tools in the wild
- * match labels up to the colon, so none is ever reworded.
+ * Rows are a label of 40 columns, a blank, and a value of 10; other people's tools match labels up
+ * to the colon, so none is ever reworded.
  */
 #include "out/report/report_internal.h"
 

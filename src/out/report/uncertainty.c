@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * uncertainty.c - what can be concluded from the numbers of one run: intervals of percentiles
- * (stats/percentile.h), means of the settled part with theirs (stats/settled.h), and latency over
- * the requests that were attempted (metrics_attempted). As rows of the report and members of
- * "profllm".
+ * uncertainty.c - what the numbers of one run prove: intervals of percentiles (stats/percentile.h),
+ * means of the settled part with theirs (stats/settled.h), and latency over the requests that were
+ * attempted (metrics_attempted). As rows of the report and members of "profllm".
  */
 #include "out/report/report_internal.h"
 

@@ -5,13 +5,13 @@
 #include "core/json/write.h"
 
 /*
- * One more reason, and what it makes of the verdict. text: a sentence without its capital and its
- * full stop, cut when it is too long; code lives as long as the program.
+ * Adds a reason and updates the verdict. text: a sentence without its capital and its full stop,
+ * cut when it is too long; code lives as long as the program.
  */
 void verdict_doubt(struct trust *t, enum trust_verdict level, const char *code, struct str text);
 /* The members "verdict" and "reasons" of an open object. */
 void verdict_put(struct json_writer *w, const struct trust *t);
-/* The members "verdicts", one for each metric, and "notes"; for a trust that was judged. */
+/* The members "verdicts", one per metric, and "notes"; t must have been judged. */
 void verdict_put_metrics(struct json_writer *w, const struct trust *t);
 /* A line for each reason and note, and for the metrics that stay VALID when others do not. */
 void verdict_show(const struct trust *t, struct buf *out);
