@@ -102,7 +102,7 @@ static int write_blocks(struct json_slice content, struct buf *out, struct err *
 	return 0;
 }
 
-/* Chat messages as the API has them; system texts apart, as blocks. */
+/* Converts chat messages to the API's form; system texts are separate blocks. */
 static int convert(struct json_slice list, struct buf *messages, struct buf *system, struct err *e)
 {
 	struct json_slice item, role, content;

@@ -13,7 +13,7 @@
 #include "core/json/write.h"
 #include "core/opt/opt.h"
 
-/* What the file can point at; one path each. */
+/* Things that the file locates by a path, one each. */
 enum role {
 	TEXT, REASONING, FINISH, ERROR, PROMPT_TOKENS, OUTPUT_TOKENS, CACHED_TOKENS,
 	REASONING_TOKENS, ROLES,
@@ -48,7 +48,7 @@ struct described {
 	bool is_cumulative;
 };
 
-/* What reading a file needs at every step. */
+/* State needed at every step of reading a file. */
 struct reader {
 	struct described *d;
 	struct json_value *file;
@@ -189,13 +189,13 @@ static const char *finish_pooling(const struct request_row *row)
 
 /* ---- the file ---- */
 
-/* "key" has to be something else. */
+/* Refuses "key": it must be something else. */
 static int wrong(const struct reader *r, const char *key, const char *expected)
 {
 	return err_set(r->e, ERR_USAGE, "\"%s\" has to be %s", key, expected);
 }
 
-/* A text; 1 when it is there, 0 when not. */
+/* Reads a text; 1 if present, 0 if not. */
 static int take_text(const struct reader *r, const char *key, struct str *out)
 {
 	const struct json_value *v = json_get(r->file, key);
@@ -350,7 +350,7 @@ static int take_members(const struct reader *r, const struct json_value *object,
 		m->key = arena_str(r->arena, (struct str){ text.data + 1, text.len - 2 });
 		buf_reset(&text);
 		w = json_writer(&text);
-		w.is_python = true; /* what is sent is as it was written */
+		w.is_python = true; /* keeps the spelling of the file */
 		json_put_value(&w, &object->item[i]);
 		rc = template_compile(&m->value, arena_str(r->arena, buf_str(&text)), r->arena,
 				      r->e);

@@ -3,7 +3,7 @@
 #include "client/endpoint/openai.h"
 #include "core/json/write.h"
 
-/* What the elements of a prompt that is a JSON list all are. */
+/* Predicates for the elements of a prompt that is a JSON list. */
 static bool is_message(struct json_slice item)
 {
 	struct json_slice member;
@@ -20,7 +20,7 @@ static bool is_part(struct json_slice item)
 	return json_member(item, "type", &member) && member.kind == JSON_STRING;
 }
 
-/* A JSON list with elements, each of which is such a thing. */
+/* A non-empty JSON array whose elements all satisfy the predicate. */
 static bool is_list_of(const struct sample *s, bool (*is_one)(struct json_slice item))
 {
 	struct json_scan scan = { s->prompt, 0 };
@@ -40,7 +40,7 @@ static bool is_list_of(const struct sample *s, bool (*is_one)(struct json_slice 
 	return has_items;
 }
 
-/* The inside of a JSON list: what lies between its brackets. */
+/* The text between the brackets of a JSON list. */
 static struct str list_items(struct str list)
 {
 	list = str_trim(list);
@@ -55,7 +55,7 @@ static void add_text(const struct sample *s, struct buf *out)
 	}
 	buf_add_text(out, "{\"type\": \"text\", \"text\": ");
 	if (s->kind == PROMPT_JSON)
-		buf_add_str(out, s->prompt); /* ids, say: the server has to refuse them */
+		buf_add_str(out, s->prompt); /* for example ids: the server must refuse them */
 	else
 		json_quote(out, s->prompt, false);
 	buf_add_char(out, '}');

@@ -61,7 +61,7 @@ static int encode(const struct endpoint *self, const struct encode_opts *o,
 	return rc;
 }
 
-/* The texts of a list of parts joined, and its pictures, given as data URLs, apart. */
+/* Joins the texts of a list of parts, and collects its pictures, given as data URLs. */
 static int split_parts(struct json_slice parts, struct buf *text, struct buf *images,
 		       struct err *e)
 {

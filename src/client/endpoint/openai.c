@@ -33,8 +33,8 @@ static void decode_usage(struct json_slice usage, struct decoded *out)
 }
 
 /*
- * An event without choices and usage that is an error all the same: {"object": "error"},
- * {"type": "error"}, {"detail": ...}, {"message": ..., "code": ...}.
+ * Errors among the events without choices and usage: {"object": "error"}, {"type": "error"},
+ * {"detail": ...}, {"message": ..., "code": ...}.
  */
 static bool is_error(struct str data)
 {
@@ -52,7 +52,7 @@ static bool is_error(struct str data)
 	       (event_has(v[MESSAGE]) && event_has(v[CODE]));
 }
 
-/* What a token event carries in addition to the answer's text. */
+/* The content of a token event other than the answer's text. */
 static void decode_other(const struct json_slice *v, struct decoded *out)
 {
 	static const enum openai_member texts[] = { OPENAI_REASONING, OPENAI_REASONING_OLD,

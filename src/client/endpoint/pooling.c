@@ -14,7 +14,7 @@
 #define IMAGE_ONLY "Represent the given image."
 #define IMAGE_AND_TEXT "Represent the given image with the following question: "
 
-/* What becomes of the text of a request that also has media. */
+/* How the text of a request with media is used. */
 enum media_rule {
 	MEDIA_BESIDE,  /* nothing */
 	MEDIA_ALONE,   /* it goes: CLIP takes one or the other */
@@ -221,7 +221,7 @@ static bool split_list(const struct sample *s, struct str *first, struct str *ot
 	return true;
 }
 
-/* Alone of all, rerank takes no further keys, as upstream. */
+/* Only rerank accepts no further keys, as upstream. */
 static int encode_rerank(const struct endpoint *self, const struct encode_opts *o,
 			 const struct sample *s, struct encoded *out, struct err *e)
 {
@@ -311,7 +311,7 @@ static int decode(struct str format, const struct answer *a, struct decoded *out
 			return err_set(e, ERR_PARSE, "the answer has no header \"metadata\"");
 		return read_usage(metadata, "the header \"metadata\"", out, e);
 	}
-	/* Transports without heads cannot tell. */
+	/* Unknown for transports without heads. */
 	if (a->head.n && !is_json_type(type))
 		return err_set(e, ERR_PARSE, "the answer's Content-Type is %.*s, not application/json",
 			       (int)type.n, type.n ? type.p : "");

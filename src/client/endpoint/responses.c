@@ -110,7 +110,7 @@ static int decode(const struct endpoint *self, struct str data, struct decoded *
 	(void)self;
 	pthread_once(&paths_once, compile_paths);
 	if (str_eq(data, STR("[DONE]"))) {
-		out->bits = DECODED_IGNORED; /* not the terminal event that is asked for */
+		out->bits = DECODED_IGNORED; /* a terminal event of another object */
 		return 0;
 	}
 	if (json_scan_run(&paths, data, v) < 0)

@@ -79,7 +79,7 @@ static const char *finish(const struct request_row *row)
 	return row->first_event_ns ? NULL : "the answer has no choices";
 }
 
-/* A server that streams nonetheless is not what was asked for. */
+/* A server that streams although streaming was not requested is an error. */
 static int decode(const struct endpoint *self, struct str data, struct decoded *out,
 		  struct err *e)
 {

@@ -93,7 +93,7 @@ static int size_take(uint64_t *size, struct str *in, struct err *e)
 	return rc;
 }
 
-/* A piece of a body or chunk of which *left bytes are still to come. */
+/* A piece of a body or chunk with *left bytes to go. */
 static void piece_take(uint64_t *left, struct str *in, struct str *part)
 {
 	size_t n = in->n < *left ? in->n : (size_t)*left;
@@ -103,7 +103,7 @@ static void piece_take(uint64_t *left, struct str *in, struct str *part)
 	take(in, n);
 }
 
-/* The line end after a chunk: 1, 0 more bytes needed, -1 something else is there. */
+/* The line end after a chunk: 1, 0 more bytes needed, -1 something else. */
 static int chunk_end_take(struct str *in)
 {
 	if (in->n && in->p[0] == '\n') {

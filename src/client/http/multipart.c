@@ -54,7 +54,7 @@ static void add_quoted(struct buf *out, struct str s)
 	}
 }
 
-/* File names are percent-encoded, but for what RFC 3986 leaves as it is. */
+/* Percent-encodes file names, except the characters that RFC 3986 leaves unencoded. */
 static void add_encoded(struct buf *out, struct str s)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -9,7 +9,7 @@ static enum http_found broken(struct http_response *r)
 	return HTTP_BAD;
 }
 
-/* Tells from the first bytes when something is no HTTP/1 answer at all. */
+/* Detects from the first bytes that something is not an HTTP/1 answer. */
 static int start_check(struct str in, struct err *e)
 {
 	static const char magic[] = "HTTP/";

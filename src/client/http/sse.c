@@ -19,9 +19,8 @@ static void take(struct str *in, size_t n)
 }
 
 /*
- * The first CR or LF at or after p, or end. Looked for in growing windows, so
- * that a text with only one kind of line end is not searched to its end for the
- * other kind once a line.
+ * The first CR or LF at or after p, or end. Searches in growing windows, so that a text with only
+ * one kind of line end is not searched to its end for the other kind on every line.
  */
 static const char *line_stop(const char *p, const char *end)
 {
@@ -46,8 +45,8 @@ static const char *line_next(const char *stop, const char *end)
 }
 
 /*
- * Length of s up to and including the blank line that ends the event, 0 when
- * there is none. is_fresh: s begins at the beginning of a line.
+ * Length of s up to and including the blank line that ends the event, 0 if there is none. is_fresh:
+ * s begins at the start of a line.
  */
 static size_t event_end(struct str s, bool is_fresh)
 {
@@ -213,7 +212,7 @@ static enum taken event_take(struct sse *s, struct str *in, struct sse_event *ou
 
 		if (event_read(begun, out) <= 1)
 			return out->data.n ? TAKEN_EVENT : TAKEN_NOTHING;
-		s->is_started = begun.n == event.n; /* the copy in carry is read once more */
+		s->is_started = begun.n == event.n; /* the copy in carry is parsed again */
 	}
 	buf_add_str(&s->carry, event);
 	if (!end)

@@ -28,7 +28,7 @@
 #define ATTEMPTS_MAX 8
 #define HTTP_REQUEST_TIMEOUT 408
 #define IDLE_READ_BYTES 4096 /* of a kept connection: TLS session tickets, rarely anything else */
-#define IDLE_READS_MAX 16    /* of them; who sends more is not quiet */
+#define IDLE_READS_MAX 16    /* reads in a row; beyond that the server is not quiet */
 
 static void list_add(struct connection_list *l, struct connection *c)
 {
@@ -173,7 +173,7 @@ static int send_secure(struct connection *c)
 	return done;
 }
 
-/* The same, where a failure of the socket ends the connection. */
+/* The same, but a socket failure ends the connection. */
 static int flush_secure(struct connection *c)
 {
 	int done = send_secure(c);
@@ -198,7 +198,7 @@ static void continue_sending(struct connection *c)
 	}
 	c->state = CONNECTION_READING;
 	want(c, EPOLLIN);
-	/* A server that refuses early may have said why before it closed: the loop reads it. */
+	/* A server that refuses early may have sent the reason before it closed. */
 	c->is_cut_short = done < 0;
 	if (!c->is_cut_short)
 		c->x->sink->on_sent(c->x, clock_real_ns());
@@ -362,7 +362,7 @@ static void finish(struct connection *c, bool has_more, int64_t end_ns)
 	x->sink->on_end(x, FAIL_NONE, "", end_ns);
 }
 
-/* What a server says to a connection that lay idle too long, not to the request that crossed it. */
+/* A message to a connection that was idle too long, not to the request that crossed it. */
 static bool is_idle_timeout(const struct connection *c)
 {
 	return c->is_reused && c->response.status == HTTP_REQUEST_TIMEOUT &&
@@ -510,8 +510,8 @@ static bool take_read(struct connection *c, struct str in, int64_t kernel_ns, in
 }
 
 /*
- * Reads what is there, but not on and on: a server that sends faster than its answer is read must
- * not keep timers, deadlines and the other connections waiting. The loop comes back for the rest.
+ * Reads a bounded amount: a server that sends faster than its answer is read must not delay timers,
+ * deadlines and other connections. The loop returns for the rest.
  */
 static void receive(struct connection *c)
 {
@@ -553,7 +553,7 @@ bool connection_is_quiet(struct connection *c)
 
 	assert(c->state == CONNECTION_IDLE && !c->x);
 	if (c->is_drained && c->net->turn - c->read_turn <= 1)
-		return true; /* one other connection was looked at since */
+		return true; /* at most one other connection was processed since */
 	for (int reads = 0; is_quiet; reads++) {
 		ssize_t got = sock_recv(c->watch.fd, bytes, sizeof(bytes), &stamp_ns);
 

@@ -147,7 +147,7 @@ static uint32_t count_of(int64_t n)
 	return n < (int64_t)UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
-/* Facts a decoded message carries besides being a token event. */
+/* Facts of a decoded message other than being a token event. */
 static void note_usage(struct flight *f, const struct decoded *d)
 {
 	struct request_row *row = f->row;
@@ -182,7 +182,7 @@ static void take_usage(struct flight *f, const struct decoded *d)
 		f->row->ignored_output_tokens = count_of(d->output_tokens);
 }
 
-/* Of a text that is the whole answer so far only what is new counts. */
+/* For APIs that repeat the whole text, keeps only the new part. */
 static void take_new_text(struct flight *f, struct decoded *d)
 {
 	const struct load_opts *o = f->worker->driver->opts;
@@ -195,7 +195,7 @@ static void take_new_text(struct flight *f, struct decoded *d)
 	if (d->text.n)
 		return;
 	d->bits &= ~(unsigned)DECODED_ANSWER;
-	/* An end that repeats what was there is no token. */
+	/* A last event that repeats the text is not a token. */
 	if (is_last && f->row->n_events && d->output_tokens <= (int64_t)f->running_tokens)
 		d->bits &= ~(unsigned)DECODED_TOKEN;
 }
@@ -206,7 +206,7 @@ static int64_t stamp(const struct flight *f, int64_t kernel_ns, int64_t user_ns)
 	return kernel_ns && !f->worker->driver->opts->is_user_stamps ? kernel_ns : user_ns;
 }
 
-/* What the next token event carries, and since when. */
+/* The content of the next token event, and when it came. */
 static void note_content(struct flight *f, const struct decoded *d, int64_t at)
 {
 	struct record_shard *shard = f->worker->shard;
@@ -293,7 +293,7 @@ static void fail_by_error(struct flight *f, const struct decoded *d)
 	}
 }
 
-/* What a decoded message says of the answer's end. */
+/* The end of the answer, from a decoded message. */
 static void note_end(struct flight *f, const struct decoded *d)
 {
 	if (d->bits & DECODED_FINISH) {
@@ -304,7 +304,7 @@ static void note_end(struct flight *f, const struct decoded *d)
 		f->row->flags |= ROW_SAW_DONE;
 }
 
-/* What a decoded message adds to the text (the whole of it may come each time), and its counts. */
+/* The text that a decoded message adds, and its counts. */
 static void note_text(struct flight *f, struct decoded *d)
 {
 	uint64_t bytes = d->text.n + d->other.n;
@@ -361,8 +361,8 @@ static void handle_event(struct flight *f, struct str name, struct str data, int
 		if ((d.bits & DECODED_USAGE) && d.output_tokens > 0 &&
 		    (f->running_tokens || !f->row->n_events)) {
 			/*
-			 * Running counts: this event's share is the difference. A count that
-			 * comes with the last event alone tells nothing of that event.
+			 * Running counts: this event's share is the difference. A count that only
+			 * comes with the last event says nothing about that event.
 			 */
 			int64_t more = d.output_tokens - (int64_t)f->running_tokens;
 
@@ -430,8 +430,8 @@ static void read_body(struct exchange *x, struct str piece, int64_t kernel_ns, i
 }
 
 /*
- * An answer that passed a limit ends here: its connection is closed. A send that fell due while
- * this was read goes out before the next socket is looked at.
+ * An answer that exceeded a limit ends here: its connection is closed. A send that became due
+ * during this read is made before the next socket is read.
  */
 static void on_body(struct exchange *x, struct str piece, int64_t kernel_ns, int64_t user_ns)
 {
@@ -517,7 +517,7 @@ static void end_body(struct flight *f, int64_t now_ns)
 		}
 		return;
 	}
-	/* All of it is here, whatever it says: latency ends with its last byte. */
+	/* A complete answer, whatever its content: latency ends with its last byte. */
 	if (f->worker->driver->opts->endpoint->is_pooling)
 		f->row->last_event_ns = f->body_ns > f->last_ns ? f->body_ns : f->last_ns;
 	if (decode_whole(f, &d, &e) < 0) {

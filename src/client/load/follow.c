@@ -72,7 +72,7 @@ static void leave_session(struct driver *d, uint32_t entry)
 		atomic_fetch_sub(&d->n_sessions, 1);
 }
 
-/* True for the first who says so. */
+/* True only for the first caller. */
 static bool drop(struct driver *d, uint32_t entry)
 {
 	struct request_row *row = &d->record->row[d->first_row + entry];
@@ -86,12 +86,12 @@ static bool drop(struct driver *d, uint32_t entry)
 	return true;
 }
 
-/* Every entry that waits for this one, directly or not, is not sent. */
+/* Drops every entry that waits for this one, directly or indirectly. */
 static void drop_successors(struct driver *d, uint32_t entry)
 {
 	uint32_t next = entry;
 
-	do { /* a chain of turns, however long, is no recursion */
+	do { /* a loop, because a chain of turns may be long */
 		uint32_t last = d->first_edge[next + 1];
 
 		entry = next;
@@ -134,7 +134,7 @@ static void queue_successors(struct worker *w, uint32_t entry)
 
 /* ---- the same request again ---- */
 
-/* What a row is before its request is sent; attempts are added up. */
+/* Resets a row to its state before sending, except for the attempts. */
 static void empty_row(struct request_row *row)
 {
 	*row = (struct request_row){
@@ -227,7 +227,7 @@ bool follow_ended(struct flight *f)
 	return false;
 }
 
-/* Of entry i how many it waits for, and what waits for it. */
+/* Counts the waits of each entry and its successors. */
 static void add_edge(struct driver *d, uint32_t from, uint32_t to)
 {
 	assert(from < to);

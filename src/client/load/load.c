@@ -31,7 +31,7 @@ static int64_t due_mono(const struct driver *d, double due_s)
 	return d->start_mono_ns + clock_span_ns(due_s);
 }
 
-/* One more of those that a cap allows (0: any number), or false. */
+/* Takes one slot of a cap (0: any number); false if none is free. */
 static bool take_one(atomic_uint *taken, uint32_t cap)
 {
 	uint32_t n = atomic_load(taken);
@@ -48,7 +48,7 @@ static bool take_slot(struct driver *d)
 	return take_one(&d->in_flight, d->opts->max_concurrency);
 }
 
-/* Whether a root is its session's first, which needs a place under max_sessions. */
+/* Whether a root is its session's first entry, which needs a place under max_sessions. */
 static bool opens_session(const struct driver *d, uint32_t root)
 {
 	const struct plan_entry *entry = &d->plan->entry[root];
@@ -63,7 +63,7 @@ static void stop(struct driver *d, enum load_end why)
 		d->end = why;
 }
 
-/* The last of the first requests to be refused alike. */
+/* Whether this completes REFUSED_FIRST equal refusals of the first requests. */
 static bool is_refused(struct driver *d, const struct flight *f)
 {
 	unsigned status = f->row->status, common = 0;
@@ -165,7 +165,7 @@ static uint32_t claim(struct driver *d, int64_t now_mono)
 	}
 }
 
-/* The earliest of those that follow another request, when it is due and has a slot. */
+/* Starts the earliest successor that is due and has a slot. */
 static bool start_follower(struct worker *w, int64_t now_mono)
 {
 	const struct pending *first = follow_first(w);
@@ -181,7 +181,7 @@ static bool is_root_blocked(const struct driver *d, uint32_t root)
 	return opens_session(d, root) && atomic_load(&d->n_sessions) >= d->opts->max_sessions;
 }
 
-/* When something could start next: a due time, or never while there is no slot. */
+/* The next time at which something could start; never while there is no slot. */
 static int64_t next_due(const struct worker *w)
 {
 	struct driver *d = w->driver;
@@ -219,7 +219,7 @@ int64_t worker_admit(struct worker *w, int steps)
 			.due_mono_ns = due_mono(d, d->plan->entry[entry].due_s), .entry = entry,
 			.client = PLAN_NONE });
 	}
-	/* Said before the slots are looked at: a slot freed after that wakes this loop. */
+	/* Set before the slots are checked: a slot freed later wakes this loop. */
 	atomic_store(&w->is_waiting, w->n_pending > 0);
 	due = worker_is_over(d) ? INT64_MAX : next_due(w);
 	w->next_due_real_ns = due == INT64_MAX ? due
@@ -332,9 +332,9 @@ static void wait_for_workers(struct driver *d)
 }
 
 /*
- * One instant on both clocks. CLOCK_REALTIME is read first, so the offset is never
- * too large and a due time never lies after the clock reading that found it due;
- * the largest of several tries is the one that was interrupted least.
+ * One instant on both clocks. CLOCK_REALTIME is read first, so the offset is never too large and a
+ * due time is never after the clock reading that found it due; the largest of several tries is the
+ * one with the least interruption.
  */
 static void start_clock(struct driver *d, int64_t at_mono_ns)
 {
@@ -469,7 +469,7 @@ static bool *begun_sessions(const struct driver *d)
 	return begun;
 }
 
-/* Whether another process sends an entry: its root says so. */
+/* Whether another process sends an entry, as given for its root. */
 static bool is_elsewhere(const struct driver *d, uint32_t entry)
 {
 	return d->opts->elsewhere && d->opts->elsewhere[plan_root(d->plan, entry)];
@@ -499,7 +499,7 @@ static void close_rows(struct driver *d, struct load_stats *stats)
 
 		if (row->state == REQ_WAITING) {
 			bool is_rest = begun && row->session != RECORD_NONE && begun[row->session];
-			/* One that has failed before waits for its next attempt. */
+			/* An entry that has failed before waits for its next attempt. */
 			bool is_left = is_open_ended && !is_rest && !row->attempts;
 
 			row->fail = FAIL_CANCELLED;

@@ -30,7 +30,7 @@
 #include "core/base/limits.h"
 #include "core/base/mem.h"
 
-/* What is called of it: it is loaded when it is first needed. */
+/* The functions used, loaded on first use. */
 #define CURL_CALLS(X) X(curl_easy_cleanup) X(curl_easy_getinfo) X(curl_easy_init) \
 	X(curl_easy_setopt) X(curl_easy_strerror) X(curl_global_init) X(curl_multi_add_handle) \
 	X(curl_multi_assign) X(curl_multi_cleanup) X(curl_multi_info_read) X(curl_multi_init) \
@@ -52,18 +52,18 @@ struct curl_watch {
 	struct curl_watch *next_free;
 };
 
-/* One exchange under way, or a handle that waits for the next. */
+/* One exchange in progress, or an idle handle. */
 struct transfer {
 	struct timer deadline; /* first member */
 	struct client *client;
 	struct exchange *x;    /* NULL: idle, or given up from inside a callback */
 	CURL *easy;
 	struct curl_slist *headers;
-	struct buf head;       /* of the answer, as far as it came */
+	struct buf head;       /* the answer's head so far */
 	struct buf url;
 	struct transfer *next; /* in the list it is on: free, queued or dropped */
 	struct transfer *sending_prev, *sending_next;
-	uint64_t round;        /* the call into libcurl that read_ns belongs to */
+	uint64_t round;        /* number of the call into libcurl to which read_ns belongs */
 	uintptr_t read_end;    /* where the last piece of that read ended */
 	int64_t began_ns, read_ns;
 	size_t body_bytes;     /* of the request */
@@ -105,7 +105,7 @@ static void init_curl(void)
 
 static void settle(struct client *c);
 
-/* Lets libcurl work: on one socket, or on what its timer or new transfers ask for. */
+/* Runs libcurl: for one socket, its timer or new transfers. */
 static void enter(struct client *c, curl_socket_t fd, int events)
 {
 	int running;
@@ -222,9 +222,9 @@ static void start_sending(struct transfer *t)
 }
 
 /*
- * A connection is there and the request is written next. Once more without an answer in
- * between: libcurl found a kept connection closed and tries again. After a redirect's
- * answer it is the next hop, which belongs to the same attempt.
+ * A connection is ready and the request is written next. A second call without an answer in
+ * between: libcurl found a kept connection closed and tries again. After a redirect's answer it is
+ * the next hop, which belongs to the same attempt.
  */
 static int on_connected(void *self, char *to, char *from, int to_port, int from_port)
 {
@@ -367,7 +367,7 @@ static void set_tls(CURL *easy, const struct transport_opts *o)
 	}
 }
 
-/* What stays the same for a handle's life. */
+/* Options that never change for a handle. */
 static void set_up(struct transfer *t)
 {
 	const struct transport_opts *o = &t->client->opts;
@@ -409,7 +409,7 @@ static void set_site(struct transfer *t, uint16_t index)
 	lib.curl_easy_setopt(t->easy, CURLOPT_HTTP_VERSION, !is_http2 ? (long)CURL_HTTP_VERSION_1_1
 			 : s->is_tls ? (long)CURL_HTTP_VERSION_2TLS
 				     : (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
-	/* Without TLS a proxy could not tell that HTTP/2 is spoken: it gets a tunnel. */
+	/* Without TLS a proxy could not recognise HTTP/2: use a tunnel. */
 	lib.curl_easy_setopt(t->easy, CURLOPT_HTTPPROXYTUNNEL, is_http2 ? 1L : 0L);
 	lib.curl_easy_setopt(t->easy, CURLOPT_PROXY, s->proxy);
 	lib.curl_easy_setopt(t->easy, CURLOPT_NOPROXY, ""); /* exceptions were made before */
@@ -417,7 +417,7 @@ static void set_site(struct transfer *t, uint16_t index)
 	lib.curl_easy_setopt(t->easy, CURLOPT_RESOLVE, site->resolve);
 }
 
-/* Header lines but those that libcurl writes itself. */
+/* Passes header lines, except those that libcurl writes itself. */
 static void take_headers(struct transfer *t, struct str lines, struct buf *scratch)
 {
 	struct str line;
@@ -560,7 +560,7 @@ static enum fail_category category_of(const struct transfer *t, CURLcode code)
 	case CURLE_PARTIAL_FILE:
 		return FAIL_TRUNCATED;
 	case CURLE_RECV_ERROR:
-		/* Also what it says of framing that it cannot read. */
+		/* Also for framing that libcurl cannot read. */
 		if (strstr(t->message, "chunked-encoding"))
 			return FAIL_PROTOCOL;
 		break;
@@ -570,7 +570,7 @@ static enum fail_category category_of(const struct transfer *t, CURLcode code)
 	return t->is_connected ? FAIL_RESET : FAIL_CONNECT;
 }
 
-/* Where the native client has a sentence for the same thing, it is that one. */
+/* Uses the native client's message where it has one for the same error. */
 static const char *text_of(const struct transfer *t, CURLcode code)
 {
 	if (t->why.code != ERR_NONE)

@@ -29,7 +29,7 @@ static bool is_attempted(const struct request_row *row)
 	       row->connect_ns;
 }
 
-/* How long the request ran. In a record that breaks off it has no end: up to its last byte. */
+/* How long the request ran; in a record that was cut off, until its last byte. */
 static double ran_s(const struct request_row *row)
 {
 	int64_t begin = first_stamp(row), end = row->end_ns;
@@ -40,7 +40,7 @@ static double ran_s(const struct request_row *row)
 	return begin && end > begin ? metrics_seconds(end - begin) : 0;
 }
 
-/* The value of rank h of n, of which only the known ones are finite. */
+/* The value of rank h of n, where only the known ones are finite. */
 static double highest(const double *known, size_t n_known, size_t n, double p)
 {
 	double part;

@@ -83,7 +83,7 @@ struct budget_shape budget_shape(const struct budget_level *level)
 	double requests, events, most, answer_s;
 
 	assert(level->streams && level->requests && level->events >= 2 && level->events_per_s > 0);
-	/* Those that come first only fill the streams; see struct budget_round. */
+	/* The first requests only fill the streams; see struct budget_round. */
 	if (waves < 2 && (!level->is_burst || level->requests > level->streams))
 		waves = 2;
 	requests = fmin(waves * streams, level->requests);
@@ -97,7 +97,7 @@ struct budget_shape budget_shape(const struct budget_level *level)
 		s.cap = level->streams;
 	else
 		s.rate = streams / answer_s;
-	/* The rest: connecting, and what the simulator needs where it cannot keep up. */
+	/* The rest: connecting, and the simulator's work where it cannot keep up. */
 	s.seconds = (BUDGET_ROUNDS + 1) * (ceil(requests / streams) * answer_s +
 					   requests * 60e-6 + requests * events * 10e-6);
 	return s;
@@ -293,8 +293,8 @@ void budget_predict(const double *v, size_t n, double level, double floor, doubl
 }
 
 /*
- * Widens the interval by what one more of these values may be, and by what they are: from below as
- * they are, from above without what the signs explain. No undisturbed value is below the least.
+ * Widens the interval by the prediction for one more of these values: the lower end from the
+ * values, the upper end without what the signs explain. No undisturbed value is below the least.
  */
 static void widen(struct budget_error *out, const struct budget_part *v, size_t n)
 {

@@ -31,7 +31,7 @@ static int64_t connecting_ns(const struct request_row *row)
 
 /* ---- lag ---- */
 
-/* What the client added between the instant a request could go and its first byte. */
+/* The client's delay between the earliest possible instant and its first byte. */
 static int64_t own_delay(const struct request_row *row, int64_t could_go_ns)
 {
 	int64_t ns = row->sent_ns - could_go_ns;
@@ -147,7 +147,7 @@ static int64_t first_content_ns(const struct request_row *row)
 							      : row->first_answer_ns;
 }
 
-/* TTFT ends with an event that has a role alone, and the content came noticeably later. */
+/* TTFT ends with an event that only has a role, and the content came noticeably later. */
 static bool is_role_first(const struct request_row *row)
 {
 	int64_t content = first_content_ns(row), early = content - row->first_event_ns;
@@ -168,7 +168,7 @@ uint32_t metrics_usage(const struct request_row *row)
 	return is_usage_taken(row) ? row->output_tokens : row->ignored_output_tokens;
 }
 
-/* with_text: events with something in them, each of which is a token at least. */
+/* with_text: events with content, each of which is at least one token. */
 static uint32_t best_output(const struct request_row *row, uint32_t with_text)
 {
 	uint32_t best = metrics_usage(row);
@@ -307,7 +307,7 @@ struct seen { uint64_t empty, multi, extra, shared, late, with_first, joined; };
 /* Events that came in one read: a first one without the mark, then those with it. */
 struct read_run {
 	uint32_t last;        /* event; UINT32_MAX: no run */
-	bool has_text, had_text; /* with and without the last event */
+	bool has_text, had_text; /* with content: including and excluding the last event */
 };
 
 static void join_read(struct read_run *run, struct seen *s, uint32_t event, uint32_t last_empty,
@@ -368,7 +368,7 @@ static struct seen look_at_marks(const struct record *r, const struct request_ro
 	return s;
 }
 
-/* How late a read may be before its events count as smeared: a share of the median ITL. */
+/* How late a read may be before its events count as late: a share of the median ITL. */
 static int64_t late_after_ns(const struct metrics *m)
 {
 	double ms = m->block[BLOCK_ITL].median_ms * METRICS_LATE_SHARE;
@@ -490,7 +490,7 @@ static void add_failure(struct metrics *m, struct metrics_failures *f, struct st
 	f->example[f->n_examples++] = (struct metrics_error){ arena_str(&m->arena, text), 1 };
 }
 
-/* The reason and what the server said about it, on one line. */
+/* Joins the reason and the server's message into one line. */
 static void join_lines(struct buf *text)
 {
 	struct str rest = buf_str(text), reason = str_cut(&rest, '\n');

@@ -30,11 +30,11 @@
 #include "core/base/mem.h"
 #include "core/stats/stats.h"
 
-#define TOGETHER_SHARE 0.05     /* of the mean gap: closer events came together */
+#define TOGETHER_SHARE 0.05     /* of the mean gap: events that are closer came together */
 #define TOGETHER_NS_MAX 1000000
 #define SIZES_MAX 256           /* events of an arrival that are distinguished */
 
-/* How an element of the ITL array is marked. */
+/* Marks of the elements of the ITL array. */
 enum { SLOW_CAUSE = 7, SLOW_FOLLOWS = 8 }; /* cause + 1 on the first of an arrival, 8 on the rest */
 
 struct walk {
@@ -173,7 +173,7 @@ struct itls {
 	bool is_one;         /* each event with tokens has one */
 };
 
-/* Tokens that usage knows of and no event states are spread over the events in proportion. */
+/* Tokens that only usage reports are distributed over the events in proportion. */
 static double token_scale(const struct walk *w, const struct request_row *row)
 {
 	uint64_t known = 0, empty = 0, usage = metrics_usage(row);
@@ -233,7 +233,7 @@ static double median_pace(struct walk *w, double *pace)
 	return stats_median(pace, n);
 }
 
-/* Fills event, token and segment ITL, then what is typical and what is slow. */
+/* Fills event, token and segment ITL, then the typical gap and the slow limit. */
 static void describe(struct walk *w)
 {
 	struct metrics *m = w->m;
@@ -270,7 +270,7 @@ static void describe(struct walk *w)
 				    METRICS_LATE_FLOOR_MS) * 1e6);
 }
 
-/* How many events come together where the client is prompt; 1: where it never is. */
+/* How many events usually come together in prompt reads; 1 if no read is prompt. */
 static void find_usual(struct walk *w)
 {
 	const struct metrics *m = w->m;
@@ -446,7 +446,7 @@ static void settle(struct walk *w, const struct doubts *open)
 		const struct gap_doubt *d = &open->v[i];
 		bool is_late = d->read_ns - d->stamp_ns > w->late_ns, is_client;
 
-		if (d->n <= w->usual) /* as many come when the client is prompt, too */
+		if (d->n <= w->usual) /* as many come when the client is prompt */
 			is_client = false;
 		/* Late itself: was the loop away, or did it read others promptly meanwhile? */
 		else if (is_late)

@@ -254,7 +254,7 @@ static void fill_totals(struct metrics *m, const struct record *r)
 
 /* ---- blocks ---- */
 
-/* How many values a block of some elements has at most. */
+/* Upper bound on the number of values of a block over some elements. */
 static size_t values_max(const struct metrics *m, const uint32_t *element, uint32_t n,
 			 enum metric_block block)
 {
@@ -446,7 +446,7 @@ void metrics_release(struct metrics *m)
 
 /* ---- priorities: how requests of each fared, and what priorities cost a class ---- */
 
-/* The different ones in ascending order; to be freed. */
+/* The distinct priorities in ascending order; to be freed. */
 static int64_t *priorities_of(const struct metrics_class_request *v, size_t n, size_t *distinct)
 {
 	int64_t *all = mem_array(n, sizeof(*all));
@@ -543,7 +543,7 @@ void metrics_classes(struct metrics *m, const struct record *r)
 			.ttft_s = has_tokens ? m->ttft[i] : NAN,
 			.tpot_s = has_tokens && m->output_len[i] > 1 ?
 				  decode_s / (double)(m->output_len[i] - 1) : NAN,
-			.e2el_s = m->latency[i], .queue_s = NAN, /* no API tells it of a request */
+			.e2el_s = m->latency[i], .queue_s = NAN, /* no API reports it per request */
 		};
 	}
 	m->n_priorities = m->n ? metrics_class_split(v, m->n, class) : 0;

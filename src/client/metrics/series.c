@@ -36,7 +36,7 @@ static struct str url_of(const struct record_series *s)
 	return metrics_label(s, "url=\"");
 }
 
-/* The series of that name with the same server; NULL when there is none. */
+/* The series with that name of the same server; NULL: none. */
 static const struct record_series *series_of_server(const struct record *r,
 						    const struct record_series *of,
 						    const char *name)
@@ -50,7 +50,7 @@ static const struct record_series *series_of_server(const struct record *r,
 
 /* ---- counters ---- */
 
-/* Whether the last reading of s's server came after the load, and s was in it. */
+/* Whether s is in its server's last reading, and that reading came after the load. */
 static bool is_in_last(const struct metrics *m, const struct record *r,
 		       const struct record_series *s)
 {
@@ -80,7 +80,7 @@ static bool is_counter(const struct record_series *s)
 	return false;
 }
 
-/* Whether these points are of more than one life of a process. */
+/* Whether these points show that the process was restarted. */
 static bool shows_restart(const struct record_series *s)
 {
 	bool is_start = strcmp(s->name, series_name(SERIES_PROCESS_START)) == 0;
@@ -93,7 +93,7 @@ static bool shows_restart(const struct record_series *s)
 	return false;
 }
 
-/* Whether a server of this url, or with "" any, that has the counter lost count of it. */
+/* Whether a server with the counter at this url ("": any) was restarted. */
 static bool is_lost(const struct metrics *m, const struct record *r, const char *name,
 		    struct str url)
 {
@@ -177,7 +177,7 @@ static void spec(struct metrics *m, const struct record *r)
 	spec_positions(m, r, drafts);
 }
 
-/* Serve spec 4.11; upstream divides by zero where this says nothing. */
+/* Serve spec 4.11; upstream divides by zero where this reports nothing. */
 static void diffusion(struct metrics *m, const struct record *r)
 {
 	struct metrics_diffusion *d = &m->diffusion;
@@ -323,7 +323,7 @@ static double value_at(const struct record_series *s, int64_t at_ns)
 	return s->point[low].value + part * (s->point[high].value - s->point[low].value);
 }
 
-/* What the line that the samples make has in the window: from its start over samples to its end. */
+/* The line through the samples, within the window: from its start over samples to its end. */
 struct series_shape { double area, low, high, slope_low, slope_high; };
 struct corner { int64_t at_ns; double value; };
 
@@ -386,7 +386,7 @@ static double growth_in(const struct record_series *s, struct series_window in)
 	return is_empty(s) ? NAN : value_at(s, in.to_ns) - value_at(s, in.from_ns);
 }
 
-/* How fast a counter goes. */
+/* The rate of a counter. */
 static struct metrics_level rate_of(const struct record_series *s, struct series_window in)
 {
 	struct series_shape h;
@@ -456,7 +456,7 @@ static bool gather(struct system_sources all[SOURCE_KINDS], const struct record 
 				continue;
 			is_any = true;
 			t = source_of(&all[kind_of((enum system_series)id)], s->labels);
-			if (!t->series[id]) /* of several hosts the first one's */
+			if (!t->series[id]) /* if several hosts sampled it, the first one's */
 				t->series[id] = s;
 		}
 	}
@@ -481,7 +481,7 @@ static int64_t label_int(const struct system_source *t, const char *name)
 
 /* ---- GPUs, processes, hosts ---- */
 
-/* A counter that went back was reset: power is integrated then, too. */
+/* A counter that decreased was reset: then power is integrated. */
 static void gpu_energy(struct metrics_gpu *g, const struct system_source *t,
 		       struct series_window in)
 {
@@ -548,7 +548,7 @@ static void describe_process(struct metrics_process *p, const struct system_sour
 	};
 }
 
-/* The samples are counted in the window; what they cost, from the first to the last of all. */
+/* Samples are counted in the window; their cost is over all samples. */
 static void describe_sampler(struct metrics_system *out, const struct system_source *t,
 			     struct series_window in)
 {

@@ -20,8 +20,8 @@ static int by_number(const void *a, const void *b)
 }
 
 /*
- * For each element the place of its session among those that there are, in the order of their
- * numbers, which may be far apart: in a part of a run, and in a file that is damaged.
+ * For each element the index of its session among the existing ones, by ascending number; numbers
+ * may have large gaps, in a part of a run or in a damaged file.
  */
 static uint32_t *session_keys(const struct metrics *m, const struct record *r)
 {
@@ -128,7 +128,7 @@ static void sum_turn(struct metrics_turn *t, const struct metrics *m, const stru
 	free(cached);
 }
 
-/* The turns from one to before another; members of neighbouring keys lie side by side. */
+/* The turns `from` to `until` - 1; members of neighbouring keys are adjacent. */
 static struct metrics_turn score_turn(const struct metrics *m, const struct record *r,
 				      const struct groups *g, uint32_t from, uint32_t until)
 {
@@ -230,7 +230,7 @@ static int by_start(const void *a, const void *b)
 	return (x->from > y->from) - (x->from < y->from);
 }
 
-/* Time in which at least one of the spans was under way; they are sorted. */
+/* Time during which at least one of the spans was active; they are sorted. */
 static int64_t covered_ns(struct session_span *span, uint32_t n)
 {
 	int64_t sum = 0, until = INT64_MIN;
@@ -247,7 +247,7 @@ static int64_t covered_ns(struct session_span *span, uint32_t n)
 	return sum;
 }
 
-/* Room for what is collected over all sessions. */
+/* Room for the lists collected over all sessions. */
 struct lists {
 	double *turns, *duration, *serving, *gap, *cached;
 	size_t n_began, n_completed, n_cached;
@@ -255,7 +255,7 @@ struct lists {
 	uint32_t good;
 };
 
-/* What one session's turns came to. */
+/* The outcome of one session's turns. */
 struct session_outcome { uint32_t completed, failed, sent; bool is_good; double cached, prompt; };
 
 static void count_turn(struct metrics *m, const struct record *r, uint32_t i,
@@ -285,7 +285,7 @@ static void count_turn(struct metrics *m, const struct record *r, uint32_t i,
 	}
 }
 
-/* Of a session all of whose turns succeeded: how long it took, and whether it was good. */
+/* For a session whose turns all succeeded: its duration, and whether it was good. */
 static void time_session(const struct metrics *m, const struct record *r, const uint32_t *element,
 			 uint32_t n, bool is_good, struct lists *l)
 {

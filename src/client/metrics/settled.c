@@ -55,7 +55,7 @@ static bool value_of(const struct metrics *m, enum metrics_settled_value k, uint
 	}
 }
 
-/* How many of the elements the warm-up of one latency takes, from their first or their last on. */
+/* How many elements the warm-up of one latency has, counted from the first or the last one. */
 static uint32_t warm_up(const struct metrics *m, const uint32_t *element, uint32_t n,
 			enum metrics_settled_value k, bool is_backwards, double *v, uint32_t *from)
 {
@@ -129,8 +129,8 @@ static void latencies(struct metrics *m, const uint32_t *element, uint32_t n)
 struct stretch { double from, to; size_t bins; };
 
 /*
- * An amount of which as much came in each moment between two instants. Events that come at regular
- * times would otherwise beat with the bins, and the beat would look like a drift.
+ * Spreads an amount evenly between two instants. Events at regular times would otherwise beat with
+ * the bins, and the beat would look like a drift.
  */
 static void spread(double *bin, const struct stretch *s, double from, double to, double amount)
 {
@@ -167,7 +167,7 @@ static void add_tokens(const struct metrics *m, uint32_t i, const struct stretch
 	}
 }
 
-/* Of amounts in bins; so many requests ended in them. */
+/* The rate from amounts in bins in which this many requests ended. */
 static struct settled_mean rate(const double *bin, const struct stretch *s, size_t requests)
 {
 	double per_bin = (double)requests / (double)s->bins;
@@ -179,7 +179,7 @@ static struct settled_mean rate(const double *bin, const struct stretch *s, size
 	return scaled(v, (double)s->bins / (s->to - s->from));
 }
 
-/* element: all n successes, of which those kept are in a row. */
+/* element: all n successes, of which the kept ones are consecutive. */
 static void rates(struct metrics *m, const uint32_t *element, uint32_t n)
 {
 	const struct metrics_settled *kept = &m->settled;

@@ -239,7 +239,7 @@ void metrics_queue(struct metrics *m, const struct record *r)
 		at++;
 	q->is_known = true;
 	if (to - from < fill || n - at < QUEUE_REQUESTS_MIN) {
-		/* Too short for two rates; that TTFT grows can be seen all the same. */
+		/* Too short for two rates; a growing TTFT can still be detected. */
 		growth(q, m, r, v, n);
 		goto done;
 	}

@@ -25,8 +25,8 @@
  */
 static const struct { const char *code; unsigned spoils; } rules[] = {
 	{ "no_success", TRUST_EVERYTHING },
-	{ "failures", TRUST_EVERYTHING },       /* what is left looks better than the server is */
-	{ "sent_early", TRUST_EVERYTHING },     /* not the load that was asked for; always a bug */
+	{ "failures", TRUST_EVERYTHING },       /* the others look better than the server is */
+	{ "sent_early", TRUST_EVERYTHING },     /* not the requested load; always a bug */
 	{ "skew", TTFT | TPOT | ITL | E2EL | GOODPUT },
 	{ "send_stall", TTFT | E2EL | GOODPUT },
 	{ "send_lag", TTFT | E2EL | GOODPUT | RATES },
@@ -49,7 +49,7 @@ static const struct { const char *code; unsigned spoils; } rules[] = {
 	{ "capture_lost", TRUST_EVERYTHING },   /* long answers are lost more often than short ones */
 	{ "capture_dropped", 0 },
 	{ "capture_tokens", TPOT | TOKENS | TRUST_BIT(TRUST_INPUT) | GOODPUT },
-	{ "no_local_port", TRUST_EVERYTHING },  /* failures that the server knows nothing of */
+	{ "no_local_port", TRUST_EVERYTHING },  /* failures that the server did not cause */
 	{ "no_descriptor", TRUST_EVERYTHING },
 	{ "client_cpu", TRUST_EVERYTHING },
 	{ "clock_step", TTFT | TPOT | ITL | E2EL | GOODPUT | RATES },
@@ -109,7 +109,7 @@ static unsigned rule_spoils(const char *code)
 	return TRUST_EVERYTHING;
 }
 
-/* One more reason. The caller may narrow what it spoils. */
+/* Adds a reason. The caller may narrow what it spoils. */
 __attribute__((format(printf, 4, 5)))
 static struct trust_reason *doubt(struct trust *t, enum trust_verdict level, const char *code,
 				  const char *fmt, ...)
@@ -182,9 +182,9 @@ static void judge_failures(struct trust *t, const struct metrics *m)
 }
 
 /*
- * Kernel stamps do not move when the program reads late, so that skew is worth a note at most.
+ * Kernel stamps do not move when the program reads late, so that skew is only worth a note.
  * User-space stamps are the instant of reading: what that adds to each metric is known where the
- * kernel's stamps are known as well.
+ * kernel's stamps are also known.
  */
 static void judge_skew(struct trust *t, const struct metrics *m)
 {
@@ -224,8 +224,8 @@ static void judge_skew(struct trust *t, const struct metrics *m)
 }
 
 /*
- * A closed loop: nothing says when a request is due, and a slot is used again once it is free. A
- * loop that ends before a slot is used twice is a burst, which should begin at one instant.
+ * A closed loop: requests have no due time, and a slot is used again once it is free. A loop that
+ * ends before any slot is used twice is a burst, which should begin at one instant.
  */
 static bool is_closed_loop(const struct metrics *m)
 {
@@ -234,22 +234,22 @@ static bool is_closed_loop(const struct metrics *m)
 	       m->client.send_lag.n > (size_t)m->opts.max_concurrency;
 }
 
-/* Of the duration, the share that the client's own delay may have added. */
+/* The share of the duration that the client's own delay may have added. */
 static double lost_share(const struct metrics *m)
 {
 	const struct metrics_spread *lag = &m->client.send_lag;
 	double last = share(lag->p99_ms, m->duration_s * 1000);
 	double each = share(lag->mean_ms, lag->mean_ms + m->block[BLOCK_E2EL].mean_ms);
 
-	/* Slots wait for every one; else only the last ones count. */
+	/* In a closed loop slots wait for every one; else only the last ones count. */
 	if (is_closed_loop(m))
 		return each;
 	return m->opts.max_concurrency && each > last ? each : last;
 }
 
 /*
- * Requests in flight are throughput times latency (Little's law). What the slots of a closed loop
- * lose is missing from that product, however it is shared out between the two.
+ * Requests in flight are throughput times latency (Little's law). Time lost by the slots of a
+ * closed loop is missing from that product, whichever of the two it affects.
  */
 static void judge_slots(struct trust *t, const struct metrics *m)
 {
@@ -264,7 +264,7 @@ static void judge_slots(struct trust *t, const struct metrics *m)
 		      (long long)m->opts.max_concurrency, 100 * TRUST_LAG_THROUGHPUT);
 }
 
-/* By a schedule: whether requests left when it says. */
+/* With a schedule: whether requests were sent on time. */
 static void judge_schedule(struct trust *t, const struct metrics *m)
 {
 	const struct metrics_client *c = &m->client;
@@ -345,7 +345,7 @@ static void judge_events(struct trust *t, const struct metrics *m, const struct 
 		      "The record reached its limit: later token events are not in it.");
 }
 
-/* Where vllm's reading of an answer is not the best known one: the switch and the right value. */
+/* Where vLLM's interpretation of an answer is not the best: the switch and the right value. */
 static void judge_answers(struct trust *t, const struct metrics *m)
 {
 	const struct metrics_client *c = &m->client;
@@ -394,7 +394,7 @@ static void judge_answers(struct trust *t, const struct metrics *m)
 			  "under the name that it reads.",
 			  100 * share(c->n_longer_than_asked, m->completed),
 			  100 * share(c->n_shorter_than_asked, m->completed));
-		/* Usage may be what is wrong: then TPOT is divided by tokens that never were. */
+		/* If usage is wrong, TPOT is divided by tokens that never existed. */
 		if (share(c->n_usage_differs, c->n_usage) <= TRUST_USAGE_SHARE)
 			r->spoils &= ~TPOT;
 	}
@@ -408,7 +408,7 @@ static void judge_queue(struct trust *t, const struct metrics *m)
 	double noise = 3 * sqrt((double)q->in_flight_before + q->in_flight_after);
 
 	if (lost_share(m) > TRUST_LAG_THROUGHPUT)
-		return; /* the client itself was late: send_lag says so */
+		return; /* the client itself was late: send_lag reports it */
 	if (q->is_known && missing > TRUST_NOT_CARRIED * q->arrived && missing > noise)
 		doubt(t, TRUST_DEGRADED, "rate_not_carried",
 		      "Requests arrived at %.2f/s and were answered at %.2f/s: the server cannot "
@@ -423,7 +423,7 @@ static void judge_queue(struct trust *t, const struct metrics *m)
 		      q->ttft_first_ms, q->ttft_last_ms);
 }
 
-/* Slow first requests. Where all clients begin at once, they may be slow for that alone. */
+/* Slow first requests. If all clients begin at once, that alone may slow them. */
 static void judge_start(struct trust *t, const struct metrics *m)
 {
 	const struct metrics_start *s = &m->client.start;
@@ -443,7 +443,7 @@ static void judge_start(struct trust *t, const struct metrics *m)
 	      100 * longer, s->first);
 }
 
-/* Of the prompt tokens: what usage calls cached, else what /metrics do. 0 when neither tells. */
+/* Cached share of the prompt tokens: by usage, else by /metrics. 0 if neither reports it. */
 static double cached_share(const struct metrics *m)
 {
 	const struct metrics_server *s = &m->servers;
@@ -517,7 +517,7 @@ static void judge_run(struct trust *t, const struct trust_facts *f)
 		      "The record file breaks off: requests that had not been written are missing.");
 }
 
-/* What the machine withheld. The damage has rules of its own; these notes name the cause. */
+/* What the machine withheld. The damage has separate rules; these notes name the cause. */
 static void judge_machine(struct trust *t, const struct trust_facts *f)
 {
 	if (f->wait_share_max > TRUST_WAIT_NOTE)
@@ -559,7 +559,7 @@ static void judge_machine(struct trust *t, const struct trust_facts *f)
 		      100 * TRUST_RESERVE_NOTE);
 }
 
-/* Traffic of another client: what the capture lacks, and what the server did not say. */
+/* Traffic of another client: what the capture lacks, and what the server did not report. */
 static void judge_capture(struct trust *t, const struct metrics *m, const struct trust_facts *f)
 {
 	double requests = (double)m->completed + m->failed + (double)f->capture_lost;
@@ -647,7 +647,7 @@ static void judge_server(struct trust *t, const struct metrics *m, const struct 
 		doubt(t, TRUST_DEGRADED, "server_restarted",
 		      "The counters of the server's /metrics began again during the run: it was "
 		      "restarted, or several servers answer at one address.");
-	else if (o->requests && !f->no_ports && !f->no_descriptors) /* else it was us */
+	else if (o->requests && !f->no_ports && !f->no_descriptors) /* else the client's fault */
 		doubt(t, TRUST_DEGRADED, "server_restarted",
 		      "From %.3f s on the server took no connections for %.3f s, in which %u requests "
 		      "failed, and then answered again: it was restarted. Measure again once it is up.",
@@ -655,8 +655,8 @@ static void judge_server(struct trust *t, const struct metrics *m, const struct 
 }
 
 /*
- * Whether the server knows the member that tells it of constraints: one that does not lets the
- * model talk, which gives no JSON at all, and no JSON that the schema forbids.
+ * Whether the server knows the member with the constraints: a server that does not returns free
+ * text instead of JSON, never JSON that the schema forbids.
  */
 static void judge_constraints(struct trust *t, const struct metrics *m, const struct trust_facts *f)
 {

@@ -146,7 +146,7 @@ static void drop_first(struct arrivals *a, struct arrival_flow *f)
 	a->free = i;
 }
 
-/* Only what is not there yet counts: the first arrival of a byte is its arrival. */
+/* Only bytes that are new count: the first arrival of a byte is its arrival. */
 static void note(struct arrivals *a, struct arrival_flow *f, struct range r)
 {
 	uint32_t before = 0, at = f->first;

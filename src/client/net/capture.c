@@ -42,7 +42,7 @@ struct file {
 	bool is_swapped, is_ng;
 	struct interface interface[INTERFACES_MAX]; /* of a pcap file: the first */
 	unsigned n_interfaces;
-	uint64_t dropped;    /* of sections before */
+	uint64_t dropped;    /* of earlier sections */
 	struct buf block;
 };
 
@@ -72,7 +72,7 @@ static uint64_t u64(const struct file *f, const char *p)
 	return f->is_swapped ? __builtin_bswap64(v) : v;
 }
 
-/* 1: all bytes are there; 0: the file ends before the first; -1: it ends among them. */
+/* 1: all bytes were read; 0: the file ends before the first; -1: it ends among them. */
 static int take(struct file *f, char *to, size_t n, struct err *e)
 {
 	size_t got = fread(to, 1, n, f->f);
@@ -287,7 +287,7 @@ static int ng_section(struct file *f, const char *length, uint32_t *bytes, struc
 	return 0;
 }
 
-/* The least that a block of a kind has besides its two lengths and its type. */
+/* Least length of a block of a kind, without its two lengths and its type. */
 static size_t body_least(uint32_t type)
 {
 	return type == NG_PACKET ? 20 : type == NG_STATISTICS ? 12 : type == NG_INTERFACE ? 8 : 0;

@@ -108,7 +108,7 @@ static int live_next(struct capture *base, int wait_ms, struct capture_packet *o
 			return err_set(e, ERR_IO, "cannot read packets any more: %s",
 				       strerrordesc_np(errno));
 		if (from.sll_pkttype == PACKET_OUTGOING && from.sll_hatype == ARPHRD_LOOPBACK)
-			continue; /* the same packet comes in next */
+			continue; /* the same packet is also seen as incoming */
 		out->wire_bytes = (size_t)n;
 		out->bytes = (struct str){ c->bytes, (size_t)n < sizeof(c->bytes)
 						     ? (size_t)n : sizeof(c->bytes) };

@@ -30,8 +30,8 @@
 #define SPIN_NS_MAX 1000000
 #define SPIN_SHRINK 512    /* wakes in time after which a longer part has shrunk by two thirds */
 #define SPIN_STEP_NS 20000 /* a longer step was interrupted: what it took of the CPU is unknown */
-#define SOON_NS 10000000   /* timers this near are looked at between callbacks */
-#define TURN_NS 10000000   /* what is left of a batch after this long is for the next round */
+#define SOON_NS 10000000   /* timers this near are checked between callbacks */
+#define TURN_NS 10000000   /* after this long the rest of a batch waits for the next round */
 #define LOOK_NS 50000      /* timers due within this fire without a look at the descriptors */
 #define LAST_NS 1000       /* before an exact deadline: only the clock is polled */
 
@@ -52,7 +52,7 @@ struct loop {
 	int64_t spun_ns;
 	int64_t spin_ns; /* SPIN_NS_MIN to SPIN_NS_MAX */
 	struct timer_key *heap; /* heap[0] is the soonest */
-	uint32_t *place;        /* of slots in use in the heap; of free ones the next free slot */
+	uint32_t *place;        /* of used slots, place in the heap; of free ones the next one */
 	uint32_t free_slot;     /* 0: none */
 	size_t count, cap;      /* slots are 1 to cap */
 	bool is_hole;           /* heap[0] was taken out, its place is not filled yet */
@@ -177,7 +177,7 @@ static size_t heap_child(const struct loop *l, size_t i)
 	return best;
 }
 
-/* Places key at the hole i, moving it up or down to where it belongs. */
+/* Puts key into the hole at i and moves it up or down to its place. */
 static void heap_settle(struct loop *l, size_t i, struct timer_key key)
 {
 	while (i > 0 && key_is_before(&key, &l->heap[(i - 1) / CHILDREN])) {
@@ -280,7 +280,7 @@ void loop_timer_cancel(struct loop *l, struct timer *t)
 	heap_remove(l, i);
 }
 
-/* Fires what is due at now and has at most this order. */
+/* Fires timers due at now whose order is at most order_last. */
 static int timers_fire(struct loop *l, uint64_t order_last)
 {
 	int fired = 0;
@@ -298,9 +298,9 @@ static int timers_fire(struct loop *l, uint64_t order_last)
 }
 
 /*
- * Fires what is due, and those that come due meanwhile: when timers are near each other a look at
- * the descriptors for each of them costs a tenth of what they do. What a callback sets is for the
- * next round.
+ * Fires due timers, and those that come due meanwhile: with closely spaced timers, polling the
+ * descriptors for each costs a tenth of their work. Timers set by a callback wait for the next
+ * round.
  */
 static int timers_fire_near(struct loop *l)
 {
@@ -359,7 +359,7 @@ static void adapt_spin(struct loop *l, int64_t deadline_ns)
 		l->spin_ns = SPIN_NS_MAX;
 }
 
-/* Waits until the deadline at most and leaves what is ready in event[]. */
+/* Waits until the deadline at most and stores ready descriptors in event[]. */
 static int wait_ready(struct loop *l, int64_t deadline_ns, bool is_exact)
 {
 	int64_t sleep_ns;

@@ -132,7 +132,7 @@ static int sock_open(const struct sock_addr *addr, struct err *e)
 	return fd;
 }
 
-/* Closes fd, keeps errno, and says what could not be done to which address. */
+/* Closes fd, keeps errno, and reports what failed for which address. */
 static int sock_fail(int fd, const char *what, const struct sock_addr *addr, struct err *e)
 {
 	char text[sizeof(addr->local.sun_path) + 8];

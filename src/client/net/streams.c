@@ -34,16 +34,16 @@ struct piece { struct piece *next; uint32_t seq, bytes; char data[]; };
 struct half {
 	struct piece *first; /* in order of seq; they may overlap */
 	size_t held_bytes;
-	uint32_t next, fin;  /* of the byte to come, and of the end */
+	uint32_t next, fin;  /* sequence number of the next byte, and of the end */
 	bool has_fin, has_begun; /* bytes were handed on */
 };
 
 enum flow_state { FLOW_NEW, FLOW_OPEN, FLOW_SEEKING };
 
 struct flow {
-	struct flow *next;   /* of the same bucket */
+	struct flow *next;   /* in the same bucket */
 	struct stream_peer peer[2]; /* by enum stream_side */
-	struct half half[2]; /* of what that side sends */
+	struct half half[2]; /* sent by that side */
 	enum flow_state state;
 	bool was_open, is_client_gone, is_over;
 	int64_t connect_ns, seen_ns;
@@ -269,7 +269,7 @@ static void open_flow(struct streams *s, struct flow *f, uint32_t client_next,
 
 /* ---- bytes ---- */
 
-/* The first line of a request; what is captured of it at least. */
+/* Whether data begins with a complete HTTP/1 request line. */
 static bool begins_request(struct str data)
 {
 	static const char *const method[] = { "POST ", "GET ", "PUT ", "DELETE ", "PATCH ", "HEAD ",
@@ -317,7 +317,7 @@ static void hand_on(struct streams *s, struct flow *f, enum stream_side side, st
 		end_flow(s, f, STREAM_LOST, stamp_ns);
 }
 
-/* Those that waited for what came now. */
+/* Delivers waiting pieces that are now in order. */
 static void hand_on_pieces(struct streams *s, struct flow *f, enum stream_side side,
 			   int64_t stamp_ns)
 {
@@ -368,7 +368,7 @@ static void take_data(struct streams *s, struct flow *f, enum stream_side side,
 	if (!data.n)
 		return;
 	if (ahead > WINDOW_MAX || ahead < -WINDOW_MAX)
-		return; /* of another time: the ports are used again */
+		return; /* of an older connection: the ports were reused */
 	if (ahead > 0) {
 		hold(s, f, side, g);
 		return;
@@ -383,7 +383,7 @@ static void take_data(struct streams *s, struct flow *f, enum stream_side side,
 	hand_on_pieces(s, f, side, g->stamp_ns);
 }
 
-/* Either side's end, once all bytes before it are there. */
+/* Either side's end, once all bytes before it have been delivered. */
 static void take_ends(struct streams *s, struct flow *f, int64_t stamp_ns)
 {
 	struct half *client = &f->half[SIDE_CLIENT], *server = &f->half[SIDE_SERVER];
@@ -396,7 +396,7 @@ static void take_ends(struct streams *s, struct flow *f, int64_t stamp_ns)
 	}
 }
 
-/* What is acknowledged was received: what was not seen of it is missing. */
+/* Acknowledged bytes were received: those that were not seen are missing. */
 static bool is_hole(const struct flow *f, enum stream_side from, const struct segment *g)
 {
 	const struct half *h = &f->half[!from];
@@ -513,7 +513,7 @@ void streams_packet(struct streams *s, struct str packet, size_t wire_bytes, int
 	s->stats.packets++;
 	s->stats.cut_packets += g.missing > 0;
 	f = side == SIDE_CLIENT ? find(s, &g.from, &g.to) : find(s, &g.to, &g.from);
-	if (f && stamp_ns < f->seen_ns) /* of another queue of the card */
+	if (f && stamp_ns < f->seen_ns) /* from another queue of the card */
 		stamp_ns = g.stamp_ns = f->seen_ns;
 	if (g.flags & FLAG_SYN) {
 		take_syn(s, f, side, &g);

@@ -19,7 +19,7 @@
 #include "core/base/mem.h"
 
 #ifndef PACKET_IGNORE_OUTGOING
-#define PACKET_IGNORE_OUTGOING 23 /* Linux 4.20; the filter refuses outgoing packets, too */
+#define PACKET_IGNORE_OUTGOING 23 /* Linux 4.20; the filter also refuses outgoing packets */
 #endif
 
 /* Heads of IPv4 (60 bytes at most) or IPv6 and the fixed part of TCP's. */
@@ -43,7 +43,7 @@ _Static_assert(sizeof(struct tpacket2_hdr) + sizeof(struct sockaddr_ll) + 32 + S
 #define FILTER_MAX (40 + 11 * TAP_SERVERS_MAX)
 
 struct tap {
-	pthread_mutex_t lock;      /* of all that follows */
+	pthread_mutex_t lock;      /* guards all members below */
 	struct arrivals *arrivals;
 	char *ring;
 	size_t next;               /* frame to look at */
@@ -162,7 +162,7 @@ static void filter_ipv6(struct program *p, const struct tap *t)
 	add(p, BPF_RET | BPF_K, 0, 0, 0);
 }
 
-/* Accepts what the servers send with data in it, and their SYN-ACKs. Offset 0 is the IP head. */
+/* Accepts packets with data from the servers, and their SYN-ACKs. Offset 0 is the IP head. */
 static int attach_filter(const struct tap *t)
 {
 	struct program p = { .n = 0 };
@@ -252,7 +252,7 @@ void tap_close(struct tap *t)
 	free(t);
 }
 
-/* The filter with one server more; packets come once it is there. */
+/* Adds one server to the filter; packets are received once it is installed. */
 static int listen_for(struct tap *t, const struct sock_addr *addr, struct err *e)
 {
 	struct sockaddr_ll all = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL) };
@@ -266,7 +266,7 @@ static int listen_for(struct tap *t, const struct sock_addr *addr, struct err *e
 	return 0;
 }
 
-/* The same address without IPv6 around it, as its packets have it. */
+/* An IPv4-mapped address as IPv4, as its packets have it. */
 static struct sock_addr unmapped(const struct sock_addr *addr)
 {
 	const struct sockaddr_in6 *in6 = (const void *)&addr->storage;

@@ -72,7 +72,7 @@ static long bio_ctrl(BIO *bio, int command, long number, void *pointer)
 
 /* ---- configuration ---- */
 
-/* What OpenSSL complained about first: the cause, where later entries are only its context. */
+/* OpenSSL's first error: the cause, while later entries are only its context. */
 static const char *first_reason(void)
 {
 	unsigned long code = ERR_peek_error();
@@ -245,7 +245,7 @@ static X509 *sign_own(EVP_PKEY *key)
 	return x;
 }
 
-/* What a BIO in memory holds, as a file. */
+/* Writes the content of a memory BIO to a file. */
 static int save_pem(BIO *pem, const char *path, mode_t mode, struct err *e)
 {
 	char *text;
@@ -337,7 +337,7 @@ static void call_begin(struct tls *t, struct str in, struct buf *out)
 	t->out = out;
 }
 
-/* Tells what stopped the connection; for failures that are not about the certificate. */
+/* Reports why the connection failed, if not because of the certificate. */
 static int protocol_fail(struct tls *t, const char *doing, struct err *e)
 {
 	unsigned long code = ERR_peek_error();
@@ -393,7 +393,7 @@ int tls_handshake(struct tls *t, struct str in, struct buf *out, struct err *e)
 	return 1;
 }
 
-/* Decrypts what the call in progress has. */
+/* Decrypts the input of the call in progress. */
 static int read_all(struct tls *t, struct buf *plain, struct err *e)
 {
 	for (;;) {

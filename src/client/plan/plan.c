@@ -10,7 +10,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 
-/* p becomes n roots due at 0: entry i sends sample i and waits for nothing. */
+/* Makes p n roots due at 0: entry i sends sample i and waits for nothing. */
 static void plan_entries(struct plan *p, uint32_t n)
 {
 	*p = (struct plan){ .entry = mem_array(n, sizeof(*p->entry)), .n = n, .n_roots = n };
@@ -174,7 +174,7 @@ static void take_trace(struct plan *p, const double *timestamps_s)
 	}
 }
 
-/* What is wrong with a time that is more than a year away, by the times clocks show today. */
+/* Suggests a cause for a time more than a year away, such as a unit, by today's clock. */
 static const char *unit_of(double due_s)
 {
 	static const struct { double from, to; const char *text; } unit[] = {
@@ -213,7 +213,7 @@ static int refuse(const struct plan_opts *o, uint32_t entry, double due_s, struc
 		       DUE_S_MAX);
 }
 
-/* A schedule that is too long to wait for, or that overflows, is a mistake in the options. */
+/* A schedule too long to wait for, or one that overflows, is a mistake in the options. */
 static int check(const struct plan *p, const struct plan_opts *o, struct err *e)
 {
 	for (uint32_t i = 0; i < p->n; i++)
@@ -297,7 +297,7 @@ static struct totals count(const struct sessions *s, uint32_t n)
 	return sum;
 }
 
-/* Where the next root and the next successor go; place[k]: the entry of the session's turn k. */
+/* Next root and next successor; place[k]: the entry of the session's turn k. */
 struct builder {
 	struct plan *p;
 	const struct sessions *s;
@@ -310,7 +310,7 @@ static uint32_t place_of(const struct builder *b, const struct session *session,
 	return b->place[turn - session->first];
 }
 
-/* Of several waits the one that it continues comes first: gaps and URLs are taken from there. */
+/* Of several waits the one that it continues comes first: gaps and URLs are taken from it. */
 static void add_waits(struct builder *b, const struct session *session, const struct turn *turn,
 		      struct plan_entry *entry)
 {
@@ -387,7 +387,7 @@ int plan_sessions(struct plan *p, const struct sessions *s, struct err *e)
 
 /* ---- user-centric arrivals ---- */
 
-/* A slot in which one user follows another; a heap by when the next one starts. */
+/* A slot in which one user follows another; a heap ordered by the next one's start. */
 struct slot { double start_s; uint32_t number; };
 
 static bool is_earlier(struct slot a, struct slot b)

@@ -30,7 +30,7 @@ struct piece {
 struct spill {
 	int fd;
 	const char *folder;
-	uint64_t begin;      /* of the last piece in the file */
+	uint64_t begin;      /* offset of the last piece in the file */
 	size_t used;         /* of the last piece */
 	struct piece *piece;
 	size_t n, cap;

@@ -15,7 +15,7 @@
 
 #define LOOK_NS 100000000
 #define AHEAD_BYTES (32u << 20)    /* space of a slab that is taken before it is needed */
-#define POPULATE_BYTES (8u << 20)  /* of it, what is in memory by then */
+#define POPULATE_BYTES (8u << 20)  /* of it, the part already in memory */
 #define PAGE_BYTES 4096
 
 struct region {
@@ -31,12 +31,12 @@ struct disk {
 	struct region *region;
 	size_t n, cap;
 	pthread_t thread;
-	pthread_mutex_t lock; /* of the regions and is_stopping */
+	pthread_mutex_t lock; /* guards the regions and is_stopping */
 	pthread_cond_t wake;
 	bool is_stopping;
 };
 
-/* Space for a slab that will soon need it, and memory for what it needs next. */
+/* Reserves space for a slab that will soon need it, and memory for its next part. */
 static void grow(struct region *r, size_t used)
 {
 	size_t most = r->count_max * r->item_bytes, more = AHEAD_BYTES;
@@ -137,7 +137,7 @@ static void add(struct disk *d, const struct region *r)
 	pthread_mutex_unlock(&d->lock);
 }
 
-/* A mapping of so many bytes, of which the first r->bytes have space on the disk. */
+/* Makes a mapping of `mapped` bytes, of which the first r->bytes have space on the disk. */
 static int make(struct disk *d, size_t mapped, struct region *r, struct err *e)
 {
 	const char *folder = d->folder;

@@ -20,14 +20,14 @@
 
 struct lane { const char *counts, *data; };
 
-/* One batch, taken apart and checked. */
+/* One batch, split and checked. */
 struct batch_view {
 	uint32_t n;
 	const char *index, *columns;
 	struct lane lane[SECTION_COUNT];
 };
 
-/* One column of the file: where its values lie in a batch and which of ours it fills. */
+/* One column of the file: the position of its values in a batch, and our column that it fills. */
 struct file_column { const struct record_column *ours; uint8_t size; };
 
 struct shard_need { size_t gaps, texts, marks; };
@@ -351,7 +351,7 @@ static void fill_marks(struct record_shard *s, struct request_row *row, const ch
 	}
 }
 
-/* The row's new place; RECORD_NONE when the file does not have it. */
+/* The row's new index; RECORD_NONE if the file does not have it. */
 static uint32_t find_row(const struct loader *l, uint32_t index)
 {
 	uint32_t low = 0, high = l->n_rows;
@@ -546,7 +546,7 @@ static void reserve_rows(struct record *r, uint32_t n)
 	r->n_rows = r->rows_cap = n;
 }
 
-/* Memory for exactly what the first walk counted. */
+/* Reserves memory for exactly what the first walk counted. */
 static int reserve(struct loader *l)
 {
 	struct record *r = l->r;

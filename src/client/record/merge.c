@@ -96,9 +96,9 @@ static void move_info(struct record_info *into, struct record_info *part, uint32
 }
 
 /*
- * Clocks of different hosts cannot be compared from files alone; what can be
- * seen is a clock that moved during the run, and shards of one run that began
- * at different times by their own clocks.
+ * Clocks of different hosts cannot be compared from files alone; what can be detected is a clock
+ * that moved during the run, and shards of one run that began at different times by their own
+ * clocks.
  */
 static void compare_clocks(const struct record_info *info, const int64_t *start, size_t n,
 			   struct buf *warnings)

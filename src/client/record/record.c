@@ -16,7 +16,7 @@
 #include "core/base/mem.h"
 #include "core/base/redact.h"
 
-#define GAP_HIGH_MAX 0xffffffu /* 2 years; what a broken file says can still be added up */
+#define GAP_HIGH_MAX 0xffffffu /* 2 years; sums with values from a broken file do not overflow */
 #define GAP_NS_MAX ((int64_t)GAP_HIGH_MAX << 32 | UINT32_MAX)
 
 _Static_assert(sizeof(struct gap_block) == 128, "a gap block is two cache lines");

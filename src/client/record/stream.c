@@ -18,7 +18,7 @@
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 
-#define WINDOW_ROWS 65536 /* unfinished rows looked at beyond the last finished one */
+#define WINDOW_ROWS 65536 /* unfinished rows scanned beyond the last finished one */
 
 struct record_stream {
 	const struct record *r;

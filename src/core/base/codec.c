@@ -12,7 +12,7 @@
 
 /* ---- base64 ---- */
 
-/* The six bits of a character; 64 and above when it is none. */
+/* The six bits of a character; 64 or more if it is not in the alphabet. */
 static uint32_t six_bits(char c)
 {
 	if (c >= 'A' && c <= 'Z')
@@ -254,7 +254,7 @@ static void add_le(struct buf *out, uint32_t v, int n_bytes)
 		buf_add_char(out, (char)(v >> 8 * i));
 }
 
-/* What the head of a file and its entry in the directory have in common. */
+/* Fields common to the head of a file and its entry in the directory. */
 static void add_fields(struct buf *out, uint32_t crc, size_t packed, size_t size, const char *name)
 {
 	add_le(out, ARCHIVE_VERSION, 2);

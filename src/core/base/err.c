@@ -9,7 +9,7 @@
 #include "core/base/redact.h"
 #include "core/base/str.h"
 
-/* Sentences quote what they refuse. Cut after secrets are gone: half of one is still one. */
+/* Hides secrets before cutting to size, because half a secret would not be recognised. */
 static void put(char *out, size_t room, const char *fmt, va_list ap)
 {
 	char text[4 * sizeof(((struct err *)0)->text)];
@@ -28,7 +28,7 @@ static const struct { const char *topic; enum err_code code; } kinds[] = {
 #undef X
 };
 
-/* By the reason of the system that a text ends with. */
+/* The kind that a system error at the end of a text implies. */
 static enum err_code kind_of_system(struct str text)
 {
 	static const struct { int number; enum err_code kind; } reasons[] = {

@@ -152,8 +152,7 @@ void file_sync_folder_of(const char *path)
 	free(copy);
 }
 
-/* A name in the target's folder that says whose it is; never the target's with a suffix, whose
- * name may be as long as names can be. */
+/* A unique name in the target's folder; not the target's with a suffix, which might be too long. */
 static void new_temp_name(struct file_swap *s)
 {
 	char *copy = mem_text(s->path);
@@ -204,11 +203,11 @@ int file_swap_begin_mode(struct file_swap *s, const char *path, mode_t mode)
 	if (stat(s->path, &st) == 0 && !S_ISREG(st.st_mode))
 		s->fd = open(s->path, O_WRONLY | O_CLOEXEC);
 	else if (!target && lstat(s->path, &st) == 0 && S_ISLNK(st.st_mode))
-		/* What it points to has no name (yet): a rename would take the link's. */
+		/* A link to a missing file: a rename would replace the link itself. */
 		s->fd = open(s->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, first);
 	else
 		open_temp(s, first);
-	/* Narrow first: what is granted beyond that is granted before there is anything in it. */
+	/* Narrow permissions first: the others are granted while the file is still empty. */
 	if (s->fd >= 0 && mode && s->temp)
 		(void)fchmod(s->fd, mode);
 	if (s->fd >= 0)

@@ -29,15 +29,15 @@ static const char *const anywhere[] = {
 static const char *const last[] = {
 	"signature", "sig", "sas", "session", "sessionid", "jwt", "bearer", "auth", "creds", "cred",
 };
-/* A first word that asks whether: "allow_credentials". */
+/* First words of a question: "allow_credentials" is a switch. */
 static const char *const asks[] = { "allow", "is", "has", "enable", "disable", "require", "requires" };
-/* A last word that says it is something about the secret: "password_file", "token_count". */
+/* Last words that only describe the secret: "password_file", "token_count". */
 static const char *const about[] = {
 	"file", "path", "dir", "folder", "name", "type", "kind", "format", "length", "len", "size",
 	"count", "counts", "limit", "ttl", "expiry", "expires", "timeout", "prefix", "required",
 	"enabled", "policy", "env", "variable", "field", "algorithm", "version", "free", "ids",
 };
-/* What a token is that counts text: "stop_token", "time_to_first_token". */
+/* Words that make a token a unit of text: "stop_token", "time_to_first_token". */
 static const char *const tokens_of[] = {
 	"max", "min", "num", "per", "stop", "eos", "bos", "pad", "unk", "mask", "sep", "cls", "eot",
 	"special", "image", "audio", "video", "first", "last", "next", "previous", "each", "every",
@@ -45,7 +45,7 @@ static const char *const tokens_of[] = {
 	"prefill", "output", "input", "completion", "reasoning", "think", "thinking", "tool", "bad",
 	"draft", "accepted", "new", "single", "sampled", "generated", "text", "byte", "inter",
 };
-/* What a key is that finds something: "cache_key", "sort_key". */
+/* Words that make a key a lookup key: "cache_key", "sort_key". */
 static const char *const keys_of[] = {
 	"cache", "sort", "primary", "partition", "foreign", "group", "prompt", "salt", "routing",
 	"route", "index", "public", "dict", "map", "lookup", "hash", "object", "json", "row",
@@ -61,7 +61,7 @@ static const char *const passes[] = { "db", "user", "admin", "root", "ssh", "smt
 				      "mysql", "pg", "postgres", "redis", "hub", "my", "login" };
 static const char *const forges[] = { "github", "gh", "gitlab", "gl", "azure", "devops" };
 
-/* Headers whose values say how to read a message and not who sent it. */
+/* Headers that describe the message and not its sender. */
 static const char *const harmless_headers[] = {
 	"accept", "accept-charset", "accept-encoding", "accept-language", "cache-control",
 	"connection", "content-encoding", "content-length", "content-type", "date", "expect",
@@ -277,7 +277,7 @@ void redact_learn(struct str value)
 		learn(str_trim(rest));
 }
 
-/* How many bytes of a registered value text begins with; 0: none. */
+/* Length of the registered value at position n of text; 0: none. */
 static size_t learned_at(struct str text, size_t n)
 {
 	size_t longest = 0;
@@ -329,7 +329,7 @@ struct secret_finder {
 	struct str text;
 	size_t at;
 	size_t string_at, string_width; /* where the content of the last quote begins, its width */
-	size_t string_end;   /* of the last string of JSON; what is hidden within ends within */
+	size_t string_end;   /* of the last JSON string; secrets inside end inside */
 	size_t headers_end;  /* names before it are those of headers */
 	enum list list;      /* strings of an array that follow an option */
 	bool is_line;        /* NAME=VALUE at the beginning goes to the end */
@@ -339,7 +339,7 @@ struct secret_finder {
 
 struct secret_span {
 	size_t at, n;
-	bool is_bare;        /* needs quotes to be JSON */
+	bool is_bare;        /* unquoted, but needs quotes to be JSON */
 	bool is_learned;     /* its name is secret, or it is a password of a URL */
 };
 
@@ -360,7 +360,7 @@ static size_t skip_blanks(const struct secret_finder *f, size_t i)
 	return i;
 }
 
-/* The bytes of a quote at i, its backslashes included; 0: there is none. */
+/* Length of a quote at i, including its backslashes; 0: none. */
 static size_t quote_at(const struct secret_finder *f, size_t i)
 {
 	size_t n = 0;
@@ -370,7 +370,7 @@ static size_t quote_at(const struct secret_finder *f, size_t i)
 	return char_at(f, i + n) == '"' || char_at(f, i + n) == '\'' ? n + 1 : 0;
 }
 
-/* Where the quote that closes begins, the content being at i; the text's end without one. */
+/* Start of the closing quote, for content from i on; the text's end if there is none. */
 static size_t string_end(const struct secret_finder *f, size_t i, size_t width)
 {
 	char quote = f->text.p[i - 1];
@@ -384,7 +384,7 @@ static size_t string_end(const struct secret_finder *f, size_t i, size_t width)
 	return f->text.n;
 }
 
-/* Where an array or object ends that begins at i; quotes hide brackets. */
+/* End of the array or object that begins at i, ignoring brackets inside quotes. */
 static size_t value_end(const struct secret_finder *f, size_t i)
 {
 	size_t depth = 0;
@@ -442,7 +442,7 @@ static struct str bare(struct str name)
 	return name;
 }
 
-/* "header", "--headers", "benchmark.header", "default_headers": what is below are headers. */
+/* "header", "--headers", "benchmark.header", "default_headers": their members are headers. */
 static bool is_headers(struct str name)
 {
 	struct str s = bare(name);
@@ -474,7 +474,7 @@ static bool is_hidden(const struct secret_finder *f, struct str name, bool *is_l
 	return *is_learned || (is_header && redact_is_secret_header(header));
 }
 
-/* Those that logs show as "Name: value". */
+/* Headers that logs print as "Name: value". */
 static bool is_known_header(struct str name)
 {
 	static const char *const names[] = {
@@ -489,7 +489,7 @@ static bool is_known_header(struct str name)
 
 /* ---- values ---- */
 
-/* A colon in front of a blank belongs to the sentence. */
+/* A colon before a blank is punctuation. */
 static size_t word_end(const struct secret_finder *f, size_t i)
 {
 	size_t from = i;
@@ -778,7 +778,7 @@ void redact_tail(struct buf *b, size_t from, enum redact_kind kind)
 
 /* ---- commands ---- */
 
-/* What a word is after others: secrets and headers go on to the next option. */
+/* The meaning of a word after others: lists of secrets and headers extend to the next option. */
 static enum list list_of(enum list before, const char *word)
 {
 	struct str name = str_of(word);

@@ -152,7 +152,7 @@ int str_hex(char digit)
 
 /* ---- Buffers ---- */
 
-/* What a capacity counts for. */
+/* The part of a capacity that counts against a meter. */
 static int64_t metered(size_t cap)
 {
 	return cap > METER_FREE_BYTES ? (int64_t)cap : 0;

@@ -36,7 +36,7 @@ int lex_err(const struct lex *l, struct str text, struct err *e)
 
 #define FOUND_BYTES_MAX 20
 
-/* What is there in place of a value: to the end of the line, without what a terminal acts on. */
+/* Appends what was found instead of a value, to the line's end, without control characters. */
 static void add_found(const struct lex *l, struct err *e)
 {
 	char found[FOUND_BYTES_MAX + 1];

@@ -60,7 +60,7 @@ void json_marks_copy(struct json_marks *m, const struct json_value *from,
 
 /* ---- JSON ---- */
 
-/* Places are asked for in their order, so each line is counted once. */
+/* Positions are requested in ascending order, so each line is counted once. */
 struct marks_reading {
 	struct arena *a;
 	struct json_marks *marks;

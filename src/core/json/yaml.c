@@ -14,7 +14,7 @@
 #include "core/base/str.h"
 #include "core/json/marks.h"
 
-/* What is called of it: it is loaded when it is first needed. */
+/* The functions used, loaded on first use. */
 #define YAML_CALLS(X) X(yaml_document_delete) X(yaml_document_get_node) \
 	X(yaml_document_get_root_node) X(yaml_event_delete) X(yaml_parser_delete) \
 	X(yaml_parser_initialize) X(yaml_parser_load) X(yaml_parser_parse) X(yaml_parser_scan) \
@@ -204,7 +204,7 @@ static struct str scalar_of(const yaml_node_t *node)
 	return (struct str){ (const char *)node->data.scalar.value, node->data.scalar.length };
 }
 
-/* Tags that libyaml gives to what has none, and those that say the same. */
+/* Tags that libyaml gives to untagged values, and explicit ones with the same meaning. */
 static bool has_plain_tag(const yaml_node_t *node)
 {
 	const char *tag = (const char *)node->tag;
@@ -236,7 +236,7 @@ static const yaml_node_t *node_of(struct yaml_reading *r, int id)
 	return lib.yaml_document_get_node(&r->document, id);
 }
 
-/* The pairs of an object: its own, then those that it merges and does not have itself. */
+/* The pairs of an object: its own, then merged ones whose keys it lacks. */
 struct yaml_pairs {
 	const yaml_node_pair_t **v;
 	size_t n, cap;
@@ -283,7 +283,7 @@ static bool is_merge_key(const yaml_node_t *key)
 static int collect(struct yaml_reading *r, const yaml_node_t *node, unsigned merges,
 		   struct yaml_pairs *to);
 
-/* The value of a merge key: an object, or a list of them, of which the first ones win. */
+/* The value of a merge key: an object, or a list of them, the earlier ones taking precedence. */
 static int merge(struct yaml_reading *r, const yaml_node_t *node, unsigned merges,
 		 struct yaml_pairs *to)
 {
@@ -416,7 +416,7 @@ static int open_parser(const struct yaml_reading *r, struct str text, yaml_parse
 	return 0;
 }
 
-/* What one more token comes to: how deep, and how many of what libyaml keeps in lists. */
+/* Running totals over tokens: depth, and the items that libyaml keeps in lists. */
 struct cost { size_t depth, anchors, directives; };
 
 static int count_token(const struct yaml_reading *r, const yaml_token_t *token, struct cost *c)
@@ -431,7 +431,7 @@ static int count_token(const struct yaml_reading *r, const yaml_token_t *token, 
 	case YAML_BLOCK_END_TOKEN:
 	case YAML_FLOW_SEQUENCE_END_TOKEN:
 	case YAML_FLOW_MAPPING_END_TOKEN:
-		c->depth -= c->depth > 0; /* one too many: the parser says so */
+		c->depth -= c->depth > 0; /* below 0: the parser reports the extra end */
 		return 0;
 	case YAML_ANCHOR_TOKEN:
 		return ++c->anchors > YAML_ANCHORS_MAX ?
@@ -448,9 +448,9 @@ static int count_token(const struct yaml_reading *r, const yaml_token_t *token, 
 }
 
 /*
- * Refuses what costs libyaml more than linear time, before it is loaded: each token looks at all
- * open flow collections, each alias at all anchors, each directive at those before it. Tokens
- * alone are taken up to the first one too many. A mistake is left to the parser.
+ * Refuses texts that would cost libyaml more than linear time, before loading them: each token
+ * searches all open flow collections, each alias all anchors, each directive the earlier ones. Only
+ * scans tokens, up to the first that exceeds a limit. Mistakes are left to the parser.
  */
 static int check_cost(const struct yaml_reading *r, struct str text)
 {

@@ -83,7 +83,7 @@ static void bash_names(const struct opt_set *set, const struct opt_foreign_rows 
 	buf_add_text(out, "' how=names ;;\n");
 }
 
-/* What the first bare word may be, when a positional has choices. */
+/* The possible first bare words, if a positional has choices. */
 static void bash_bare_words(const struct opt_set *set, struct buf *out)
 {
 	for (size_t i = 0; i < set->n; i++) {

@@ -81,7 +81,7 @@ static void add_json_text_repr(struct buf *out, const char *text)
 
 	if (json_parse(&a, str_of(text), &v, NULL) == 0)
 		json_repr(out, v);
-	else /* a default that is not JSON would be our own mistake; show it as text */
+	else /* a default that is not JSON would be a bug; show it as text */
 		json_repr_str(out, str_of(text));
 	arena_release(&a);
 }
@@ -201,7 +201,7 @@ static void put_json(const struct opt *o, const void *field, struct json_writer 
 		put_whole(o, field, w);
 }
 
-/* Whether the shown form of what was added to b from there on is another. */
+/* Whether redaction changes what was added to b from that offset on. */
 static bool is_hidden(const struct opt *o, const void *field, const struct buf *b, size_t from)
 {
 	struct buf room = { 0 };

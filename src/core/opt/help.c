@@ -137,7 +137,7 @@ static void show_foreign_row(struct opt_page *p, const struct opt_foreign_row *r
 	buf_release(&text);
 }
 
-/* How many rows the group has that begins with row i; 0: it began before. */
+/* Number of rows in the group that begins with row i; 0: it began earlier. */
 static size_t group_at(const struct opt_page *p, size_t i)
 {
 	size_t n = 0;
@@ -166,7 +166,7 @@ static void show_foreign_groups(struct opt_page *p)
 	}
 }
 
-/* One group of them, "": all; false: there is none of the name. */
+/* Prints one foreign group, "": all; false: there is no such group. */
 static bool show_foreign(struct opt_page *p, const char *group)
 {
 	bool is_found = false;
@@ -185,7 +185,7 @@ static bool show_foreign(struct opt_page *p, const char *group)
 	return is_found;
 }
 
-/* Those with part in their name; how many. */
+/* Prints foreign rows with part in their name; returns how many. */
 static size_t show_foreign_named(struct opt_page *p, const char *part)
 {
 	size_t n = 0;
@@ -463,7 +463,7 @@ static void show_groups(struct opt_page *p)
 		buf_printf(p->out, "\n%s\n", p->set->epilog);
 }
 
-/* is_whole: foreign arguments too, not only what they are grouped in. */
+/* is_whole: also every foreign argument, not only their groups. */
 static void show_all(struct opt_page *p, bool is_whole)
 {
 	const char *group;
@@ -479,19 +479,19 @@ static void show_all(struct opt_page *p, bool is_whole)
 		buf_printf(p->out, "\n%s\n", p->set->epilog);
 }
 
-/* By its name, or by what other tools call it. */
+/* By its name, or by other tools' names for it. */
 static bool is_about(const struct opt *o, const char *topic)
 {
 	return holds(o->name, topic) || (o->words && holds(o->words, topic));
 }
 
-/* Only its help says the word. */
+/* Whether only its help text has the word. */
 static bool mentions(const struct opt *o, const char *topic)
 {
 	return is_shown(o) && holds(o->help, topic) && !is_about(o, topic);
 }
 
-/* Whole rows. is_text: of those that only mention the topic. */
+/* Prints whole rows. is_text: those that only mention the topic. */
 static size_t show_matches(struct opt_page *p, const char *topic, bool is_text)
 {
 	size_t found = 0;
@@ -508,7 +508,7 @@ static size_t show_matches(struct opt_page *p, const char *topic, bool is_text)
 	return found;
 }
 
-/* The names alone of options that mention the topic. */
+/* Prints only the names of options that mention the topic. */
 static void list_mentions(struct opt_page *p, const char *topic)
 {
 	struct buf names = { 0 };

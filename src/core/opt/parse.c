@@ -101,7 +101,7 @@ bool opt_has_word(const struct opt *o, struct str typed)
 	return false;
 }
 
-/* Shorter beginnings say too little to guess from. */
+/* Shorter prefixes are too little to guess from. */
 #define BEGINNING_MIN 3
 
 const char *opt_suggest(const struct opt_set *set, struct str typed)
@@ -356,10 +356,7 @@ static int find_foreign(const struct parse *p, int at, bool is_whole, struct tok
 	return t->words > 0 ? 1 : t->words;
 }
 
-/*
- * The beginning of one of upstream's rows and of a foreign name at once is ambiguous, as it is
- * there.
- */
+/* As upstream, a prefix of both an upstream row and a foreign name is ambiguous. */
 static int find_both(const struct parse *p, int at, struct str name, struct token *t)
 {
 	struct err ignored = { 0 };
@@ -379,7 +376,7 @@ static int find_both(const struct parse *p, int at, struct str name, struct toke
 	return 1;
 }
 
-/* What users of other tools type for an option is not the beginning of another one. */
+/* Words that other tools use for an option are not treated as prefixes of another one. */
 static bool is_word_elsewhere(const struct opt_set *set, struct str name)
 {
 	for (size_t i = 0; i < set->n; i++)
@@ -388,7 +385,7 @@ static bool is_word_elsewhere(const struct opt_set *set, struct str name)
 	return false;
 }
 
-/* name: what is between "--" and the first "." or "=". */
+/* name: the text between "--" and the first "." or "=". */
 static int find_name(const struct parse *p, int at, struct str name, struct token *t)
 {
 	int found;
@@ -614,7 +611,7 @@ static int parse_option(struct parse *p, const struct token *t)
 
 /* ---- words that are kept as they are ---- */
 
-/* The word before p->at and those after it that belong to it. */
+/* Keeps the word before p->at and the following ones that belong to it. */
 static void keep(struct parse *p, int words, const struct opt_foreign *by)
 {
 	struct opt_rest *rest = &p->result->rest;

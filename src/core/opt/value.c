@@ -214,7 +214,7 @@ static const struct unit units[] = {
 	{ "BYTES", "GB", 1e9 }, { "BYTES", "TB", 1e12 },
 };
 
-/* "1h30m", "4GiB" as so many seconds or bytes. */
+/* "1h30m", "4GiB" in seconds or bytes. */
 static bool read_units(const char *of, struct str s, double *out)
 {
 	double sum = 0, v;
@@ -397,7 +397,7 @@ bool opt_is_default(const struct opt_set *set, const struct opt *o, const void *
 	return false;
 }
 
-/* What holds for every kind once the field is filled. */
+/* Checks common to every kind, once the field is filled. */
 static int finish(const struct opt_set *set, const struct opt *o, void *values, struct err *e)
 {
 	char label[96];
@@ -712,7 +712,7 @@ static int assign_list(const struct opt_set *set, const struct opt *o, void *val
 	return opt_read_list(set, o, values, v, json->count, e);
 }
 
-/* Changes one key and keeps the others: a file has no order to speak of. */
+/* Changes one key and keeps the others: the order in a file does not matter. */
 static int assign_key(const struct opt_set *set, const struct opt *o, void *values,
 		      struct str path, struct str value, struct arena *a, struct err *e)
 {

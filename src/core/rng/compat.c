@@ -189,7 +189,7 @@ static void sample_pool(struct pyrandom *g, size_t n, size_t *out, size_t k)
 	free(pool);
 }
 
-/* Puts v + 1 into an open-addressed table (0 is empty); false when it was there. */
+/* Puts v + 1 into an open-addressed table (0 is empty); false if it is there already. */
 static bool set_add(size_t *table, size_t mask, size_t v)
 {
 	size_t at = (size_t)((uint64_t)v * 0x9e3779b97f4a7c15u >> 20) & mask;

@@ -61,7 +61,7 @@ int64_t pyhash_str(struct str text)
 
 /* ---- XXH64 ---- */
 
-/* Four lanes of 8 bytes, then what is left, then a final mix. */
+/* Four lanes of 8 bytes, then the remainder, then a final mix. */
 
 #define P1 0x9e3779b185ebca87u
 #define P2 0xc2b2ae3d27d4eb4fu

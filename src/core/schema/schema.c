@@ -29,7 +29,7 @@ static size_t digits(const char *text)
 
 static bool matches(const char *pattern, const char *key);
 
-/* The text is a decimal number, then what the rest of the pattern wants. */
+/* Matches a decimal number, followed by the rest of the pattern. */
 static bool matches_number(const char *rest, const char *key)
 {
 	size_t n = digits(key), fraction;

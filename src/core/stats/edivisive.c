@@ -15,7 +15,7 @@
 #define OUTLIER_WINDOW 5
 #define WEAK_TIMES 10
 #define WEAK_P_MAX 0.1
-#define PASSES_MAX 4 /* of moving and testing again; two nearly always do */
+#define PASSES_MAX 4 /* of moving and testing again; two are nearly always enough */
 
 struct edivisive_series {
 	const double *x;      /* as given */
@@ -112,7 +112,7 @@ static double test(const struct edivisive_series *s, size_t a, size_t b, size_t 
 	error = sqrt((l.squares + r.squares) / (n + m - 2) * (1 / n + 1 / m));
 	if (fabs(l.mean - r.mean) <= 0)
 		return 1;
-	/* Equal values that differ by rounding alone are no change. */
+	/* Differences from rounding are not a change. */
 	if (error <= 1e-13 * fmax(fabs(l.mean), fabs(r.mean)))
 		return fabs(l.mean - r.mean) > 1e-12 * fmax(fabs(l.mean), fabs(r.mean)) ? 0 : 1;
 	return fmin(1, 2 * student_cdf(-fabs(r.mean - l.mean) / error, n + m - 2));
@@ -191,7 +191,7 @@ static size_t end_of(const struct edivisive_series *s, const struct change_point
 
 /*
  * The medians of a short segment may be those of two outliers, the means of pulled values may
- * hold a little of one: a change is as large as both say.
+ * contain part of one: the smaller of both changes counts.
  */
 static void judge(const struct edivisive_series *s, struct change_point *c, size_t n, size_t i)
 {
@@ -240,7 +240,7 @@ static size_t drop_weak(const struct edivisive_series *s, struct change_point *c
 	return n;
 }
 
-/* Where two levels fit best between the neighbours: least squares. */
+/* The position between the neighbours with the least squares about the two levels. */
 static size_t best_place(const struct edivisive_series *s, size_t from, size_t at, size_t to)
 {
 	double left = 0, right = 0, most = -1;
@@ -255,7 +255,7 @@ static size_t best_place(const struct edivisive_series *s, size_t from, size_t a
 			double apart = left / n - right / m;
 			double gain = n * m / (n + m) * apart * apart;
 
-			/* sums that differ by rounding alone shall not move a point */
+			/* differences from rounding must not move a point */
 			if (gain > most * (1 + 1e-12)) {
 				most = gain;
 				best = t;
@@ -286,7 +286,7 @@ static size_t settle(const struct edivisive_series *s, struct change_point *c, s
 	return n;
 }
 
-/* Points of overlapping windows may lie next to each other: the settling tells which stays. */
+/* Points of overlapping windows may be adjacent: the later tests decide which one stays. */
 static size_t collect(const struct edivisive_series *s, struct change_point *out)
 {
 	size_t n = 0;

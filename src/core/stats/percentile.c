@@ -53,7 +53,7 @@ double percentile_correlation(const struct percentile_batches *b)
 
 /* ---- how many requests are needed ---- */
 
-/* What is left out at each end. */
+/* The probability left out at each end. */
 static double tail_of(double level, double phi)
 {
 	double tail = (1 - level) / 2;
@@ -106,7 +106,7 @@ static void cut(const double *in_time, size_t n, double above, struct percentile
 {
 	*b = (struct percentile_batches){ .all = { 0 } };
 	for (size_t i = 0; i < n; i++) {
-		/* i * 20 does not overflow: n values lie in memory. */
+		/* i * 20 does not overflow, because n values fit into memory. */
 		size_t batch = i * PERCENTILE_BATCHES / n;
 
 		b->all[batch]++;

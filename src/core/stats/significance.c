@@ -375,7 +375,7 @@ struct oneway oneway_test(const double *x, const uint8_t *code, size_t n, size_t
 	if (total <= 0)
 		return out;
 	out.share = fmax(0, 1 - within / out.df_within / (total / (double)(n - 1)));
-	/* what is left within, or between, may be rounding alone */
+	/* a remainder within or between groups may be rounding */
 	out.f = within <= total * 1e-28 ? INFINITY :
 		total - within <= total * 1e-14 ? 0 :
 		(total - within) / out.df_between / (within / out.df_within);

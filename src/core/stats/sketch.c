@@ -10,7 +10,7 @@
 #include "core/base/mem.h"
 #include "core/stats/stats.h"
 
-#define SHORT_BINS 60 /* a run that is shorter than so many seconds has at least so many bins */
+#define SHORT_BINS 60 /* runs of fewer seconds have at least this many bins */
 
 /* ---- quantiles and samples ---- */
 
@@ -78,7 +78,7 @@ struct sketch_grid sketch_grid(double duration_s)
 	return g;
 }
 
-/* The last bin has what is left, half a step more or less: a rate of a sliver would mislead. */
+/* The last bin takes the remainder, half a step more or less: a very short one would mislead. */
 static double end_of(const struct sketch_grid *g, size_t i)
 {
 	return i + 1 == g->n ? g->duration_s : (double)(i + 1) * g->step_s;
@@ -180,7 +180,7 @@ void sketch_tokens_end(struct sketch_tokens *k, struct sketch_track *out)
 			bool is_last = i + 1 == out->n && part + 1 == k->parts;
 
 			sum += tokens;
-			/* The last part has what comes later, too. */
+			/* The last part also includes later tokens. */
 			if (k->parts == 1 || is_last || at_s + part_s > k->grid.duration_s)
 				continue;
 			out->low[i] = fmin(out->low[i], tokens / part_s);
@@ -230,7 +230,7 @@ void sketch_running(const struct sketch_grid *g, double *begin_s, double *end_s,
 	stats_sort(begin_s, n);
 	stats_sort(end_s, n);
 	for (size_t i = 0; g->n && i < n;) {
-		/* An end comes before a beginning of the same instant. */
+		/* An end precedes a beginning at the same instant. */
 		if (ended < n && end_s[ended] <= begin_s[i] && ended < i) {
 			go_to(&l, end_s[ended++]);
 			l.now--;
@@ -322,7 +322,8 @@ void sketch_combine(const struct sketch_grid *g, const struct sketch_series *s, 
 			struct bin b = read_bin(&s[k], &at[k], end_s);
 
 			is_read |= b.n > 0;
-			last[k] = b.n ? b : last[k]; /* what is read a little later is as it was */
+			last[k] = b.n ? b : last[k]; /* without a reading in the bin: the last
+						      * one */
 			fold(&all, &last[k]);
 		}
 		if (!is_read)

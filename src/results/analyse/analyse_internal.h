@@ -213,8 +213,8 @@ int side_counts(const struct analyse_request *r, const struct side *s, const str
 		size_t n, struct value_counts *out, struct err *e);
 
 /*
- * Puts "parameters": those that differ, and only those. "between": a group has a value that another
- * has not; "within": groups have the same values, but several.
+ * Writes "parameters": only those that differ. "between": a group has a value that another one
+ * lacks; "within": groups have the same values, but several.
  */
 int differ_put(const struct analyse_request *r, const struct side *side, size_t n_sides,
 	       struct json_writer *w, struct err *e);

@@ -28,7 +28,7 @@ struct pairing {
 	size_t n;
 	size_t sessions;             /* of both sides, numbered from 0 */
 	struct doubt (*doubt)[PAIR_GUARDS]; /* of each configuration */
-	double doubt_mean[PAIR_GUARDS]; /* how far they are apart on the average of all, signed */
+	double doubt_mean[PAIR_GUARDS]; /* average difference of all, signed */
 	const char *doubt_worst[PAIR_GUARDS]; /* of each guard, the worst case in words */
 };
 /* Fills p->entry with the runs of both sides, and out with matched and unmatched configurations. */
