@@ -179,7 +179,7 @@ static int no_metric(const struct web_request *r, struct err *e)
 	struct query q = { 0 };
 
 	filters_usual_statistics(r->view, r->arena, &q);
-	err_set(e, ERR_USAGE, "/metric: the name of expected a metric, such as ");
+	err_set(e, ERR_USAGE, "/metric: expected the name of a metric, such as ");
 	if (!q.n_statistics)
 		return err_add(e, "output_throughput");
 	for (size_t i = 0; i < q.n_statistics && i < METRICS_SHOWN; i++)

@@ -43,7 +43,10 @@ find "$out/pages/examples" -type d | while read -r folder; do
 			sed 's,^\./\(.*\),* [\1](\1),'
 	} >"$folder/index.md"
 done
+# Each task of the index is a target of the search: its row gets an anchor here, its entry below.
+perl -pi -e 's/^\| (?=[^|]*\? \|)/sprintf q(| <a id="task-%d"><\/a>), ++$n/e' "$out/pages/docs/how-to.md"
 mkdocs build --strict -f "$out/conf/mkdocs.yml" 2>"$out/log" || {
 	grep -E 'WARN|ERROR|Abort' "$out/log" >&2
 	exit 1
 }
+perl tools/site/tasks.pl "$out/pages/docs/how-to.md" "$out/html/search/search_index.json"

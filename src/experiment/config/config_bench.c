@@ -425,10 +425,10 @@ static const struct { const char *name, *where; } elsewhere[] = {
 	{ "base_url", "server.url names a running server" },
 	{ "base_urls", "server.url names a running server" },
 	{ "url", "server.url names a running server" },
-	{ "host", "server.host says address on which the server listens, server.url attaches to a "
-		  "running one" },
-	{ "port", "server.port says address on which the server listens, server.url attaches to a "
-		  "running one" },
+	{ "host", "server.host is the address on which the server listens; server.url names a running "
+		  "server" },
+	{ "port", "server.port is the port on which the server listens; server.url names a running "
+		  "server" },
 	{ "api_key", "set the environment variable OPENAI_API_KEY to the key" },
 	{ "server_cmd", "server.command starts the server" },
 	{ "dry_run", "use profllm run --dry-run" },

@@ -137,7 +137,7 @@ static int read_slo(struct capacity *c, struct err *e)
 		double v = json_real(limit, NAN);
 
 		if (!column || column->kind != JSON_STRING || !column->text.n)
-			return err_set(e, ERR_USAGE, "%s/column: the name of expected a column",
+			return err_set(e, ERR_USAGE, "%s/column: expected the name of a column",
 				       pointer);
 		if (!limit || (most && least) || !(fabs(v) <= ANALYSE_NUMBER_MAX))
 			return parts_refuse(e, pointer, "expected either max or min with a number");

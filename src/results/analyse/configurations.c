@@ -395,7 +395,7 @@ static int choose_color(struct setups *s, const struct json_value *v, struct err
 	if (v && v->kind == JSON_NULL)
 		return 0;
 	if (v && (v->kind != JSON_STRING || !v->text.n))
-		return parts_refuse(e, "/color", "the name of expected a column");
+		return parts_refuse(e, "/color", "expected the name of a column");
 	for (size_t i = 0; i < s->n_differs; i++) {
 		struct differing *d = &s->differs[i];
 

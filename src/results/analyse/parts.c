@@ -31,7 +31,7 @@ int parts_column(const struct analyse_request *r, const char *key, struct str *o
 	const struct json_value *v = json_get(r->body, key);
 
 	if (!v || v->kind != JSON_STRING || !v->text.n)
-		return err_set(e, ERR_USAGE, "/%s: the name of expected a column%s", key,
+		return err_set(e, ERR_USAGE, "/%s: expected the name of a column%s", key,
 			       v ? "" : ", and there is none");
 	*out = v->text;
 	return 0;
@@ -54,7 +54,7 @@ int parts_columns(const struct analyse_request *r, const char *key, struct str *
 
 		if (one->kind != JSON_STRING || !one->text.n)
 			return v->kind == JSON_ARRAY ?
-				err_set(e, ERR_USAGE, "/%s/%zu: the name of expected a column",
+				err_set(e, ERR_USAGE, "/%s/%zu: expected the name of a column",
 					key, i) :
 				err_set(e, ERR_USAGE, "/%s: expected a list of columns", key);
 		for (size_t k = 0; k < *n; k++)
@@ -798,7 +798,7 @@ static int read_ids(const struct analyse_request *r, const struct json_value *li
 		if (one->kind == JSON_STRING)
 			id = id_of_run(r, one->text, e);
 		else if (one->kind != JSON_INT)
-			return parts_refuse(e, place, "the number or run_id of expected a run");
+			return parts_refuse(e, place, "expected the number or run_id of a run");
 		if (id <= 0 || !index_row(r->view, id, r->arena, &out->row[i], &flags))
 			return parts_refuse(e, place, "there is no such run");
 	}
