@@ -574,8 +574,8 @@ int __wrap_epoll_create1(int flags)
 
 int __wrap_epoll_ctl(int fd, int what, int of, struct epoll_event *event)
 {
-	/* Forgetting a descriptor needs nothing that could be lacking. */
-	return what != EPOLL_CTL_DEL && fails(NET) ? -1 : __real_epoll_ctl(fd, what, of, event);
+	/* Only a new descriptor needs memory. */
+	return what == EPOLL_CTL_ADD && fails(NET) ? -1 : __real_epoll_ctl(fd, what, of, event);
 }
 
 int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,

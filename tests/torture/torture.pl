@@ -4,13 +4,13 @@
 # failing (inject.c), and once with every read and write cut short. Judged are the exit status, what is
 # said, every file, the store, and what is left running; the sanitizer judges memory.
 #
-#   tests/torture/torture.pl [--seconds N] [--points N] [--seed N] [--only REGEX] [--part K/N]
+#   tests/torture/torture.pl [--seconds N] [--points N] [--new] [--seed N] [--only REGEX] [--part K/N]
 #       [--repeat 'KEY NTH HOW']
 #
 # PROFLLM: the program that makes the files and servers that the lines need; TORTURED: the one that is
-# judged. --seconds: begin no new line after that. --points: tries of a line, of points never tried first.
-# --only: lines that match. --part: every N-th of them, from the K-th. --repeat: this one try. The last
-# line is the sum.
+# judged. --seconds: begin no new line after that. --points: tries of a line, of points never tried first;
+# --new: of those alone. --only: lines that match. --part: every N-th of them, from the K-th. --repeat: this
+# one try. The last line is the sum.
 use strict;
 use warnings;
 use FindBin;
@@ -31,7 +31,7 @@ use constant { SECONDS_EACH => 60, SHARED_BYTES => 176 + 8192 * 56, POINT_AT => 
 	POINT_BYTES => 56, FIRED_AT => 17 * 8 };
 
 my %o = (seconds => 1e9, points => 40, seed => 1, only => '.', part => '1/1');
-GetOptions(\%o, 'seconds=i', 'points=i', 'seed=i', 'only=s', 'part=s', 'repeat=s', 'verbose') or exit 2;
+GetOptions(\%o, 'seconds=i', 'points=i', 'seed=i', 'only=s', 'part=s', 'repeat=s', 'verbose', 'new') or exit 2;
 my $tortured = abs_path($ENV{TORTURED} // die "TORTURED must name the program that is judged\n");
 my $root = abs_path("$FindBin::Bin/../..");
 my $home = getcwd();
@@ -426,6 +426,7 @@ sub torture {
 	push @why, "exit status $run->{status}, not $clean->{status}" if $run->{status} ne $clean->{status};
 	$sum{cut} += unpack 'Q', substr $run->{shared}, POINT_AT - 8, 8;
 	report($line, $run, undef, 0, 0, @why) if @why;
+	@tries = grep { !$tried{"$_->[0]{key} $_->[1]"} } @tries if $o{new};
 	# New ones first, then any.
 	@tries = map { $_->[1] } sort { $a->[0] <=> $b->[0] }
 		map { [rand() + ($tried{"$_->[0]{key} $_->[1]"} // 0), $_] } @tries;

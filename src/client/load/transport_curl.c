@@ -104,6 +104,7 @@ static void init_curl(void)
 }
 
 static void settle(struct client *c);
+static void end(struct transfer *t, enum fail_category category, const char *text);
 
 /* Runs libcurl: for one socket, its timer or new transfers. */
 static void enter(struct client *c, curl_socket_t fd, int events)
@@ -135,9 +136,9 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *self, void *a
 	struct curl_watch *w = at;
 	uint32_t events = (what & CURL_POLL_IN ? (uint32_t)EPOLLIN : 0) |
 			  (what & CURL_POLL_OUT ? (uint32_t)EPOLLOUT : 0);
-	struct err ignored;
+	struct transfer *t = NULL;
+	struct err e;
 
-	(void)easy;
 	if (what == CURL_POLL_REMOVE && w) {
 		loop_unwatch_foreign(c->loop, &w->watch);
 		w->next_free = c->free_watches;
@@ -154,10 +155,14 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *self, void *a
 		w = slab_take(&c->watches, 1);
 	assert(w); /* the slab reserves more than there can be descriptors */
 	*w = (struct curl_watch){ .watch = { fd, events, on_ready }, .client = c };
-	if (loop_watch(c->loop, &w->watch, &ignored) < 0) {
+	if (loop_watch(c->loop, &w->watch, &e) < 0) {
 		w->next_free = c->free_watches;
 		c->free_watches = w;
-		return -1;
+		/* Returning -1 would end all transfers. */
+		lib.curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&t);
+		if (t && t->x)
+			end(t, FAIL_CONNECT, e.text);
+		return 0;
 	}
 	lib.curl_multi_assign(c->multi, fd, w);
 	return 0;

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -129,6 +130,7 @@ struct record_stream *record_stream_open(const struct record *r, const struct re
 					 const char *path, struct err *e)
 {
 	struct record_stream *s = mem_alloc(sizeof(*s));
+	struct stat st;
 	int rc = 0;
 
 	s->r = r;
@@ -143,14 +145,16 @@ struct record_stream *record_stream_open(const struct record *r, const struct re
 	} else {
 		record_info_here(&s->info, 0, r->n_shards);
 	}
-	s->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	write_opening(&s->out, r, &s->info);
+	s->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (s->fd < 0 || write_out(s->fd, &s->out) < 0)
 		rc = errno;
 	else
 		rc = start_thread(s);
 	if (rc == 0)
 		return s;
+	if (s->fd >= 0 && fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode))
+		unlink(path); /* it is empty or not a record */
 	stream_free(s);
 	err_set(e, ERR_IO, "cannot write the record %s: %s", path, strerror(rc));
 	return NULL;

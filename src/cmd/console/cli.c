@@ -142,19 +142,21 @@ void cli_out(struct str text)
 /* The real stdout while it is diverted; -1: it is not. */
 static int real_stdout = -1;
 
-void cli_divert_begin(struct cli_divert *d, enum cli_divert_to to)
+int cli_divert_begin(struct cli_divert *d, enum cli_divert_to to, struct err *e)
 {
 	int fd = to == CLI_TO_STDERR ? STDERR_FILENO : open("/dev/null", O_WRONLY | O_CLOEXEC);
+	int rc = 0;
 
 	fflush(stdout);
 	d->outer = real_stdout;
 	d->kept = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-	if (d->kept >= 0 && fd >= 0) {
-		dup2(fd, STDOUT_FILENO);
+	if (d->kept < 0 || fd < 0 || dup2(fd, STDOUT_FILENO) < 0)
+		rc = err_set(e, ERR_RUN, "cannot divert stdout: %s", strerror(errno));
+	else
 		real_stdout = d->kept;
-	}
 	if (to == CLI_TO_NOWHERE && fd >= 0)
 		close(fd);
+	return rc;
 }
 
 void cli_divert_end(struct cli_divert *d)
@@ -168,18 +170,17 @@ void cli_divert_end(struct cli_divert *d)
 	d->kept = -1;
 }
 
-void cli_result(struct str text)
+int cli_result(struct str text, struct err *e)
 {
-	int here = real_stdout < 0 ? -1 : fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	struct buf room = { .limit = SIZE_MAX };
+	int rc = 0;
 
-	fflush(stdout);
-	if (here >= 0)
-		dup2(real_stdout, STDOUT_FILENO);
-	cli_out(text);
-	if (here >= 0) {
-		dup2(here, STDOUT_FILENO);
-		close(here);
-	}
+	if (real_stdout < 0)
+		cli_out(text);
+	else if (file_write_all(real_stdout, redact_data(text, &room)) < 0)
+		rc = err_set(e, ERR_IO, "cannot write to stdout: %s", strerror(errno));
+	buf_release(&room);
+	return rc;
 }
 
 void cli_out_buf(struct buf *text)

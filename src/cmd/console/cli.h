@@ -42,13 +42,14 @@ void cli_out(struct str text);  /* stdout; secrets that are known by their text 
 void cli_out_buf(struct buf *text); /* the same, and the buffer is released */
 /*
  * Redirects stdout, also of child processes, to stderr or to nowhere; cli_result still reaches the
- * real one. May be nested; each begin needs its end.
+ * real one. May be nested; each begin needs its end, also one that returned -1 (with e).
  */
 enum cli_divert_to { CLI_TO_STDERR, CLI_TO_NOWHERE };
 struct cli_divert { int kept, outer; };
-void cli_divert_begin(struct cli_divert *d, enum cli_divert_to to);
+int cli_divert_begin(struct cli_divert *d, enum cli_divert_to to, struct err *e);
 void cli_divert_end(struct cli_divert *d);
-void cli_result(struct str text); /* cli_out to where stdout was before it was diverted */
+/* cli_out to where stdout was before it was diverted; -1: it could not be written there. */
+int cli_result(struct str text, struct err *e);
 void cli_line(const char *text); /* a sentence or setting and a newline on stdout; no secrets */
 void cli_warn(const char *text); /* "WARNING: ..." on stderr */
 

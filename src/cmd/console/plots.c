@@ -89,6 +89,8 @@ static void draw_png(const struct report *r, const char *result_path)
 
 	if (outcome == PLOT_WRITTEN)
 		outcome = gnuplot_draw(script, &e) == 0 ? PLOT_WRITTEN : PLOT_FAILED;
+	if (outcome == PLOT_FAILED)
+		unlink(png); /* half a picture, or an earlier result's */
 	tell(outcome, "Dataset statistics plot", png, NEEDS_LENGTHS, NO_LENGTHS, "dataset statistics",
 	     &e);
 	free(script);

@@ -593,9 +593,10 @@ static int serve(int argc, char **argv, struct err *e)
 		goto done;
 	is_diverted = opts.quiet || strcmp(opts.report, "json") == 0;
 	opts.disable_tqdm |= opts.quiet;
-	if (is_diverted)
-		cli_divert_begin(&divert, opts.quiet ? CLI_TO_NOWHERE : CLI_TO_STDERR);
-	if (list_fixes(&opts) || list_patterns(&opts))
+	if (is_diverted && cli_divert_begin(&divert, opts.quiet ? CLI_TO_NOWHERE : CLI_TO_STDERR,
+					    &cli.err) < 0)
+		status = cli_end(&cli);
+	else if (list_fixes(&opts) || list_patterns(&opts))
 		status = cli_end(&cli);
 	else if (opts.compare.is_set)
 		status = compare(&cli, &opts);
@@ -644,9 +645,10 @@ int bench_run(char *const *argv, bool is_shown, struct err *e)
 		argc++;
 	copy = mem_grow(NULL, (size_t)argc + 1, sizeof(*copy));
 	memcpy(copy, argv + 3, ((size_t)argc + 1) * sizeof(*copy));
-	if (!is_shown)
-		cli_divert_begin(&divert, CLI_TO_NOWHERE);
-	status = serve(argc, copy, e);
+	if (is_shown || cli_divert_begin(&divert, CLI_TO_NOWHERE, e) == 0)
+		status = serve(argc, copy, e);
+	else
+		status = err_exit_status(e);
 	if (!is_shown)
 		cli_divert_end(&divert);
 	free(copy);

@@ -240,9 +240,7 @@ static int print_result(const struct serve_opts *o, const struct report *r, stru
 	} else if (o->quiet) {
 		report_summary(r, text);
 	}
-	if (text->len)
-		cli_result(buf_str(text));
-	return 0;
+	return text->len ? cli_result(buf_str(text), e) : 0;
 }
 
 /* A run is measured: prints its report, stores its record, and keeps both. */

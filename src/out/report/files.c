@@ -80,13 +80,12 @@ static int make_dir_of(const char *path, struct err *e)
 	return rc;
 }
 
-/* Whether there are files named after a result other than itself. */
-static bool has_followers(const char *path, size_t stem_n)
+/* Whether there are files in the folder named after a result other than itself. */
+static bool has_followers(const char *folder, const char *path, size_t stem_n)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	size_t n = (size_t)(path + stem_n - name);
-	char *copy = mem_text(path);
-	DIR *dir = opendir(dirname(copy));
+	DIR *dir = opendir(folder);
 	const struct dirent *entry;
 	bool has = false;
 
@@ -95,7 +94,6 @@ static bool has_followers(const char *path, size_t stem_n)
 		      strcmp(entry->d_name, name) != 0;
 	if (dir)
 		closedir(dir);
-	free(copy);
 	return has;
 }
 
@@ -103,6 +101,7 @@ char *report_claim(const struct report_facts *f, const char *dir, struct err *e)
 {
 	static const char ending[] = ".json";
 	char *first = report_path(f, dir, NULL);
+	char *copy = mem_text(first), *folder = dirname(copy);
 	size_t stem_n = strlen(first) - strlen(ending);
 	struct buf path = { 0 };
 
@@ -124,17 +123,18 @@ char *report_claim(const struct report_facts *f, const char *dir, struct err *e)
 		if (fd < 0)
 			continue;
 		close(fd);
-		if (!has_followers(path.data, path.len - strlen(ending))) {
-			free(first);
-			return path.data;
-		}
+		/* No allocation of ours from here on: nobody would remove the file. */
+		if (!has_followers(folder, path.data, path.len - strlen(ending)))
+			goto done;
 		unlink(path.data);
 	}
 	err_set(e, ERR_LIMIT, "%s and %u names like it are taken", first, RESULT_NAMES_MAX);
 failed:
 	buf_release(&path);
+done:
 	free(first);
-	return NULL;
+	free(copy);
+	return path.data;
 }
 
 /* One write at the end of the file; what a full disk took of it is cut off again. */
