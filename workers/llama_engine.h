@@ -21,7 +21,8 @@ struct llama_request {
 
 struct llama_load {
 	const char *model;   /* a file in GGUF */
-	uint32_t len_max;    /* tokens of a sequence; 0: as it was trained, at most 2048 */
+	uint32_t len_max;    /* tokens of a sequence; 0: the model's training length, at most
+			      * 2048 */
 	uint32_t sequences;
 	uint32_t batch;      /* tokens of a step */
 	uint32_t seed;

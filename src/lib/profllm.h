@@ -42,7 +42,7 @@ extern "C" {
 /* All may be NULL. text is valid until the hook returns and has no newline at its end. */
 struct profllm_hooks {
 	void *self;                                    /* given to each hook */
-	void (*line)(void *self, const char *text);    /* what goes on */
+	void (*line)(void *self, const char *text);    /* messages */
 	void (*report)(void *self, const char *text);  /* the table of a benchmark, several lines */
 	void (*warn)(void *self, const char *text);
 	/* what: "Benchmark", "Loading tokenizer", ...; total 0: not known. */

@@ -63,7 +63,7 @@ int asked_query(const struct web_request *r, struct web_answer *a, unsigned memb
 int asked_facet_cells(const struct query *q, size_t n, struct arena *arena, struct web_answer *a,
 		      struct err *e);
 
-/* ---- for all who read requests ---- */
+/* ---- for all routes that read requests ---- */
 
 /* -1 with "POINTER: expected ..." */
 int asked_wrong(struct web_answer *a, struct err *e, struct arena *arena, const char *pointer,
@@ -94,7 +94,7 @@ int asked_number(const struct web_request *r, struct web_answer *a, const char *
 /* DELETE of the object of this kind whose number is in the path. */
 int asked_drop(const struct web_request *r, struct web_answer *a, const char *what,
 	       int (*drop)(struct store *s, int64_t id, struct err *e), struct err *e);
-/* The run that {id} of the path means, by number or run_id; 404 when there is none. */
+/* The run of {id} in the path, by number or run_id; 404 when there is none. */
 int asked_run(const struct web_request *r, struct web_answer *a, int64_t *id, struct err *e);
 /* Checks that the body is an object with only these members (blank-separated). */
 int asked_object(const struct web_request *r, struct web_answer *a, const char *members,
@@ -161,7 +161,7 @@ void run_put_reproduce(struct json_writer *w, const struct row *r,
 
 #define FILTERS_AUTO_FACETS 30
 #define FILTERS_EXACT_CELLS_MAX 2000000 /* rows x columns that are counted to choose facets */
-#define FILTERS_SAMPLE_ROWS 512         /* beyond that: so many of the newest rows */
+#define FILTERS_SAMPLE_ROWS 512         /* beyond that: this many of the newest rows */
 
 /* Bits. */
 double filters_entropy(const size_t *count, size_t n);

@@ -753,7 +753,7 @@ static int arrays(const struct web_request *r, struct web_answer *a, struct err 
 	return rc;
 }
 
-/* ---- routes for what people say of runs: remarks, and exclusions with a reason ---- */
+/* ---- routes for users' notes on runs: remarks, and exclusions with a reason ---- */
 
 #define REMARK_BYTES_MAX 16384
 #define REMARKS_MAX 1000 /* of one run */

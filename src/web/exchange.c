@@ -392,7 +392,7 @@ static void make_tag(struct exchange *x, struct str body)
 		 (unsigned long long)index_view_version(x->request.view), (unsigned long long)h);
 }
 
-/* Weak comparison (RFC 9110): W/ in front makes no difference. */
+/* Weak comparison (RFC 9110): a leading W/ makes no difference. */
 bool exchange_has_tag(const struct exchange *x, const char *etag)
 {
 	struct str rest = x->head.if_none_match, own = str_of(etag);
@@ -704,7 +704,7 @@ void exchange_finish(struct exchange *x)
 		exchange_add_header(x, "ETag", x->etag);
 }
 
-/* ---- what route.h offers to those who answer a request ---- */
+/* ---- functions of route.h for handlers ---- */
 
 /* "+" and %XX; what cannot be decoded stays as it is. */
 static struct str decode(struct arena *a, struct str s)

@@ -26,7 +26,7 @@
  */
 #define EXPORT_PAGE_CELLS 16384
 #define EXPORT_PAGE_ROWS_MIN 4
-#define EXPORT_PAGE_BYTES (256 << 10) /* no further line after so many */
+#define EXPORT_PAGE_BYTES (256 << 10) /* no further line after this many */
 
 struct export {
 	struct store *store;
@@ -259,7 +259,7 @@ static int export(const struct web_request *r, struct web_answer *a, struct err 
 
 	x->store = r->store;
 	if (read_question(r, a, x, e) < 0 || choose_runs(x, r->view, a, e) < 0) {
-		if (a->pointer.p) /* it may lie in what is released here */
+		if (a->pointer.p) /* it may be in memory that is released here */
 			a->pointer = arena_str(r->arena, a->pointer);
 		end_export(x);
 		return -1;

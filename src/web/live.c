@@ -26,7 +26,7 @@
 #define LIVE_RETRY_S "60" /* after which a refused client may try again */
 #define LIVE_POINTS_MAX 600
 #define LIVE_SAMPLES_MAX 120      /* in one request */
-#define LIVE_TEXT_BYTES_MAX 200   /* a name, a stage, who began it */
+#define LIVE_TEXT_BYTES_MAX 200   /* a name, a stage, the user who began it */
 #define LIVE_FAILURE_BYTES_MAX 1000
 #define LIVE_RUN_SECONDS_MAX 1e7  /* of a sample's time */
 #define LIVE_NUMBER_MAX 1e15

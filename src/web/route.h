@@ -32,7 +32,7 @@ struct web_request {
 	struct arena *arena;           /* gone when the handler has returned */
 	const struct web_route *route; /* whose handler is called */
 	const char *method;
-	struct str path, query;        /* decoded; as it was sent: use web_param */
+	struct str path, query;        /* decoded; as sent: use web_param */
 	struct str id[2];              /* what {id} and a second {...} of the route's path were */
 	const struct json_value *body; /* NULL: none; else valid JSON of at most the route's size */
 	struct str raw;                /* the body, where the route is ROUTE_RAW or _PARTS */

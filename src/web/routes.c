@@ -269,7 +269,7 @@ struct route_counts {
 
 struct web_metrics {
 	pthread_mutex_t lock;
-	struct route_counts *row;     /* of each route, and one for what is none */
+	struct route_counts *row;     /* of each route, and one for unknown paths */
 	size_t n;
 };
 

@@ -45,8 +45,8 @@ LIBRARY(lib, MHD_CALLS, "libmicrohttpd.so.12", "libmicrohttpd12");
 /* Memory per connection: enough for a head that is too long, in order to refuse it. */
 #define CONNECTION_BYTES (4 * WEB_HEAD_BYTES_MAX)
 #define DROPPED_BYTES_MIN (1 << 20)   /* answers that may be broken off to make room */
-#define DROPPED_NS 5000000000         /* once they are sent for so long */
-#define TRIMMED_BYTES (64ll << 20)    /* once answers took that much, memory is given back */
+#define DROPPED_NS 5000000000         /* once they have been sent for this long */
+#define TRIMMED_BYTES (64ll << 20)    /* once answers took this much, memory is released */
 #define HEADERS_SECURITY \
 	"default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; " \
 	"object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -84,7 +84,7 @@ struct web_carrier {
 	size_t n_lines;
 	pthread_mutex_t sleep_lock;
 	struct sleeper *sleeping;     /* event streams without an event */
-	bool was_full;                /* memory was taken that is to be given back */
+	bool was_full;                /* memory was taken that is to be released */
 };
 
 /* ---- connections ---- */
@@ -580,7 +580,7 @@ static enum MHD_Result on_request(void *self, struct MHD_Connection *c, const ch
 	return x->has_ended ? send_answer(x, c) : end(x, c);
 }
 
-/* The target as it was sent: the library decodes it in place later. */
+/* The target as sent: the library decodes it in place later. */
 static void *on_target(void *self, const char *target, struct MHD_Connection *connection)
 {
 	struct web_carrier *c = self;

@@ -29,8 +29,8 @@
 #define WEB_USER_WAITING_MAX 64           /* questions of one user that wait for a worker */
 #define WEB_ANSWERS_BYTES_MAX (512ll << 20) /* of all answers that are made or sent */
 #define WEB_ANSWER_BYTES_MAX (256u << 20) /* of one */
-#define WEB_READ_BYTES_PER_S 1024         /* who takes an answer more slowly is let go */
-#define WEB_READ_SECONDS 10               /* over so long a time */
+#define WEB_READ_BYTES_PER_S 1024         /* slower clients are disconnected */
+#define WEB_READ_SECONDS 10               /* measured over this time */
 #define WEB_STOP_SECONDS 10               /* for what is in flight when the server is stopped */
 #define WEB_LAUNCHES_MAX 64
 #define WEB_TOKEN_CHARS_MIN 16

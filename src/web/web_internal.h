@@ -110,7 +110,7 @@ struct exchange {
 	uint64_t number;           /* names the request in the log and to the client */
 	int64_t began_ns, ready_ns;
 	const char *method;
-	struct str target;         /* as it was sent */
+	struct str target;         /* as sent */
 	struct str raw_path, query;
 	struct exchange_head head;
 	char client[64];           /* address, for the log; "unix" */
@@ -119,13 +119,13 @@ struct exchange {
 	const struct web_route *route;
 	size_t route_at;           /* in the web's table; SIZE_MAX: none */
 	bool is_answered;          /* refused, or done by a quick route */
-	bool is_discarding;        /* what still comes of the body is dropped */
+	bool is_discarding;        /* the rest of the body is dropped */
 	bool has_begun, has_ended; /* head seen; body whole */
 	bool is_gzip;              /* of body as it is now */
 	bool is_large;             /* handled by the one thread for large bodies */
 	uint64_t received, limit;  /* bytes of the body */
 	struct buf body;           /* small ones */
-	int spool_fd;              /* larger ones: a nameless file; 0: none */
+	int spool_fd;              /* larger ones: an unnamed file; 0: none */
 	struct str mapped;
 	struct web_request request;
 	struct web_answer answer;
@@ -168,7 +168,7 @@ struct route_found {
 	const struct web_route *route; /* NULL: no such path, or not with this method */
 	size_t at;                     /* of all rows */
 	struct str id[2];              /* decoded, in the arena */
-	char allow[64];                /* methods of the path; "" when there is no such path */
+	char allow[64];                /* methods of the path; "" for an unknown path */
 };
 void routes_find(struct str raw_path, const char *method, struct arena *a,
 		 struct route_found *out);

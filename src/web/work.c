@@ -24,7 +24,8 @@
 #define WORKERS 4
 #define WAITING_MAX 512
 #define USER_WORKERS_MAX (WORKERS - 1)
-#define ABANDONED_NS 500000000 /* questions that waited so long are asked only for who is there */
+#define ABANDONED_NS 500000000 /* questions that waited this long are only asked if the client is
+			        * still there */
 #define TICK_NS 200000000
 
 struct queue {

@@ -1,18 +1,18 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# What the world does to `bench serve`: the table of failures, each with its exit
-# status, its one sentence, and what must exist afterwards.
+# Failures of `bench serve` that its environment causes: a table, each with its exit status, its one
+# sentence, and what must exist afterwards.
 #
 # A row is a name and:
 #   args     arguments after the smallest workload (three requests of the sim model)
-#   plain    1: args stand alone
+#   plain    1: only args
 #   server   arguments of a simulator (its port is given to the command)
 #   raw      answers of a canned server instead
 #   env, limits   as for Cli::begin
 #   and what check_run judges: status, err, warn, out, not_out, exists, gone
-# In args, {port} is the server's port. Rows that measure also save a result and a
-# record; `saved` is a list of patterns that an error or a failure of the result matches.
-# Bad values of options are in bad-options.t.
+# In args, {port} is the server's port. Rows that measure also save a result and a record; `saved`
+# is a list of patterns that an error or a failure of the result matches. Bad values of options are
+# in bad-options.t.
 use strict;
 use warnings;
 use FindBin;

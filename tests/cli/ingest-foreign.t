@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# profllm ingest: results of other tools. Every figure in a column equals the one in the tool's file,
-# and there is no column of a figure that is not listed here.
+# profllm ingest: results of other tools. Every figure in a column equals the one in the tool's
+# file, and every column of a figure is listed here.
 #
 # The files in foreign/ were made by the tools, as tests/peer/foreign/README.md says.
 use strict;

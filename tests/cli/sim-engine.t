@@ -27,7 +27,7 @@ sub wait_file {
 }
 
 # ---- arguments ----
-# Status, what stands on stderr, arguments. --explain ends without serving.
+# Status, stderr, arguments. --explain ends without serving.
 my @rows = (
 	[0, qr/^\z/, $model, qw(--explain)],
 	[0, qr/^\z/, $model, qw(-tp 2 -pp=2 --data_parallel_size 2 --gpu-memory-util 0.85 -q fp8

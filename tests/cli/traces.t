@@ -266,7 +266,7 @@ is_deeply(traces_of($dash, $d2->{run_id}, @auth), {}, 'sends none');
 		has_trace('launch', $dash, $run, $file, @auth);
 }
 
-# ---- by hand ----
+# ---- uploaded by a form ----
 
 {
 	my $trace = slurp($t2);

@@ -112,7 +112,7 @@ static void averages(void **state)
 
 /*
  * A measured x: two configurations at two loads with repeats, drawn in one color. Each repeat has
- * an x of its own, but is no point of its own.
+ * its own x, but is not a point of its own.
  */
 static void measured_x(void **state)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// api.mjs: walks every route of the OpenAPI document against a dashboard that holds runs. What is
-// sent and what is answered are held against the document's schemas by Ajv.
+// api.mjs: walks every route of the OpenAPI document against a dashboard that holds runs. Ajv
+// checks requests and answers with the document's schemas.
 import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { readFileSync, readdirSync } from 'node:fs';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// generate.mjs - writes schema/unicode.json from the npm packages named in package.json beside it,
+// generate.mjs - writes schema/unicode.json from the npm packages named in the package.json here,
 // and from the normal forms of the engine it runs in:
 //
 //   cd tools/unicode && npm install && node generate.mjs ../../schema/unicode.json

@@ -47,7 +47,7 @@ struct mm_spread {
 struct mm_stage {
 	const char *name;            /* "get_mm_hashes_ms", "num_encoder_calls" */
 	struct mm_spread spread;
-	size_t n;                    /* requests that have it */
+	size_t n;                    /* requests with this stage */
 	double sum;                  /* in the unit of the name */
 };
 

@@ -70,7 +70,8 @@ struct offline_about {
 	const char *profile_to;       /* "torch", "cuda", "proton", "" */
 	const char *profile_dir;      /* or "" */
 	const char *method;           /* "in-process", "managed server", "simulated" */
-	struct str json;              /* all the driver says of it, a JSON object; may be empty */
+	struct str json;              /* the driver's whole description, a JSON object; may be
+				       * empty */
 };
 
 /* Seconds; NAN: not reported. */
@@ -186,7 +187,7 @@ struct offline_opts {
 	const char *worker_cmd;     /* in place of the backend's own worker program; NULL: that */
 	const char *server_cmd, *base_url; /* backend http; NULL: not given */
 	double load_timeout, worker_timeout, server_grace; /* seconds */
-	const char *worker_log;     /* NULL: a nameless file */
+	const char *worker_log;     /* NULL: an unnamed file */
 	bool show_log;
 	struct opt_list nsight;     /* is_set: wrap the worker; v[0]: the report's file */
 	bool strict_args;
@@ -194,7 +195,7 @@ struct offline_opts {
 	const char *compat;
 	const char *progress;       /* "auto", "bar", "lines", "none" */
 	bool dry_run;
-	bool disable_frontend_multiprocessing; /* of old; no effect */
+	bool disable_frontend_multiprocessing; /* former option; no effect */
 	/* of the verbs that have rows for them */
 	const char *output_json;    /* NULL: no file */
 	const char *dump_workload;  /* NULL: no file */
@@ -418,7 +419,7 @@ struct offline_reported {
 	const char *command;                 /* "latency" */
 	const char *backend;                 /* as --backend says */
 	const struct offline_about *about;   /* NULL: nothing was started */
-	const struct offline_loaded *loaded; /* NULL: nothing to say of one load */
+	const struct offline_loaded *loaded; /* NULL: no single load */
 };
 
 struct offline_reported offline_reported_of(const struct offline_job *job);

@@ -154,7 +154,7 @@ static int find_chat(void *self, struct arena *a, struct chat_wrap *out, struct 
 	return 0;
 }
 
-/* ---- what becomes of the samples ---- */
+/* ---- samples to requests ---- */
 
 /* An upload to a server's API is a content part to an engine. */
 static int file_to_media(struct workload *w, struct sample *s, struct err *e)

@@ -15,7 +15,7 @@ void run_pytorch_args(const struct serve_opts *o, struct buf *out);
 int run_pytorch_save(const struct serve_opts *o, const char *path, struct str result,
 		     struct err *e);
 
-/* An offline verb as it was called. */
+/* An offline verb with its arguments. */
 struct run_pytorch_verb {
 	const struct opt_set *set;
 	const void *values;

@@ -632,7 +632,7 @@ static struct offline_run one(const struct throughput *s, bool is_warmup)
 		.method = offline_about(s->job->offline)->is_pooling ? OFFLINE_ENCODE :
 			  is_chat(s) ? OFFLINE_CHAT : OFFLINE_GENERATE,
 		.n = o->n, .temperature = 1, .top_p = 1,
-		.ignore_eos = strcmp(s->plan->backend, "hf") != 0, /* as upstream has it */
+		.ignore_eos = strcmp(s->plan->backend, "hf") != 0, /* as in upstream */
 		.detokenize = !o->disable_detokenize, .is_prequeued = o->prequeue_requests,
 		.is_profiled = o->profile && !is_warmup,
 		.id_prefix = is_warmup ? "warmup" : "test",

@@ -22,7 +22,8 @@ struct history_opts {
 	const struct workload *workload;
 	const struct record *record;
 	uint32_t first_row;         /* the row of entry 0 */
-	uint32_t tool_result_words; /* of the made-up result of a tool call; 0: TOOL_RESULT_WORDS */
+	uint32_t tool_result_words; /* of the generated result of a tool call; 0:
+				     * TOOL_RESULT_WORDS */
 	bool is_bad_call_failure;   /* a call with malformed arguments fails the request; else {} */
 	const char *token_header;   /* whose value the session's next requests repeat; NULL: none */
 };

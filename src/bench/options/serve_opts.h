@@ -132,7 +132,7 @@ struct serve_opts {
 	/* --profile's window, set by programs: start and length; 0 0: the whole run. */
 	double profile_from_s, profile_for_s;
 	double profile_stop_timeout_s;      /* for the answer to /stop_profile; 0: 300 */
-	struct opt_list profile_urls;       /* whom to tell; empty: the base URLs */
+	struct opt_list profile_urls;       /* the servers to profile; empty: the base URLs */
 	const char *output_json;            /* FILE */
 	const char *report;                 /* "short", "full", "json" */
 	bool quiet;                         /* the summary alone */
@@ -146,7 +146,8 @@ struct serve_opts {
 	const char *system_metrics;         /* "off", "all", or of gpu, host, process; see derived */
 	double system_interval;             /* seconds; 0: before and after only */
 	struct opt_list system_gpus;        /* indices or UUIDs; empty: all that may be used */
-	struct opt_list system_pid;         /* "[NAME=]PID"; empty: who listens at the base URL */
+	struct opt_list system_pid;         /* "[NAME=]PID"; empty: the process that listens at
+					     * the base URL */
 	const char *charts;                 /* "auto", "always", "never" */
 	bool live;
 	const char *dashboard;              /* where the run reports; NULL: nowhere */
@@ -202,7 +203,7 @@ enum serve_balance { BALANCE_ROUND_ROBIN, BALANCE_RANDOM, BALANCE_LEAST_LOADED }
 enum serve_progress { PROGRESS_AUTO, PROGRESS_BAR, PROGRESS_LINES, PROGRESS_NONE };
 
 #define SERVE_WARM_AUTO UINT32_MAX
-#define TOOL_RESULT_WORDS 32 /* of the made-up result of a tool call */
+#define TOOL_RESULT_WORDS 32 /* of the generated result of a tool call */
 
 struct serve_pair { const char *key, *value; };
 
@@ -269,9 +270,9 @@ struct point_env { const char *api_key, *http_proxy, *https_proxy, *all_proxy, *
 void point_env_read(struct point_env *env); /* of this process */
 
 /*
- * The API's own variable before OPENAI_API_KEY; is_given: env is not this process's.
- * header: as prepare_opts has it. Only the API's own key goes into the API's own header:
- * other servers of such an API (vLLM of Anthropic's) want a bearer token.
+ * The API's own variable before OPENAI_API_KEY; is_given: env is not this process's. header: see
+ * prepare_opts. Only the API's own key goes into the API's own header: other servers of such an API
+ * (vLLM's of Anthropic's) expect a bearer token.
  */
 const char *serve_api_key(const struct endpoint *ep, const struct point_env *env, bool is_given,
 			  const char **header);

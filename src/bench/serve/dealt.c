@@ -4,8 +4,8 @@
  *
  * Every rank builds the whole plan from the same options and seed, so that prompts, ids and due
  * times are those of a single process, and sends its share of the roots: every n-th one, of
- * conversations every n-th session. Afterwards rank 0 puts the records together in the order of
- * the plan and goes on as if it had sent everything.
+ * conversations every n-th session. Afterwards rank 0 merges the records in the order of the plan
+ * and continues as if it had sent everything.
  */
 #include "bench/serve/point_internal.h"
 

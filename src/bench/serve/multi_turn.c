@@ -281,7 +281,7 @@ static uint32_t pick(void *self, uint32_t client, uint32_t ended, const struct r
 	uint32_t entry = PLAN_NONE;
 
 	if (row && row->fail == FAIL_CANCELLED)
-		return PLAN_NONE; /* the run is over, and the conversation goes on nowhere */
+		return PLAN_NONE; /* the run is over, and the conversation is not continued */
 	pthread_mutex_lock(&m->lock);
 	if (ended != PLAN_NONE)
 		turn_order_ended(m->turns, client, end_of(m, ended, row));

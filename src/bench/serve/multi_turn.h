@@ -73,7 +73,7 @@ struct multi_turn {
 	struct conversations conversations;
 	uint32_t *n_turns;             /* of each conversation: those that are sent */
 	struct turn_order *turns;
-	uint32_t *client;              /* per entry; who sent it */
+	uint32_t *client;              /* per entry; the client that sent it */
 	bool *is_wrong;                /* per entry; with =stop: its answer is not the data's */
 	uint32_t *queue;               /* with --warmup-step: what it finished, in that order */
 	size_t n_queue;

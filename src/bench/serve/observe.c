@@ -20,7 +20,7 @@
 /* The APIs that generate text, by the ends of their paths; the longer ones first. */
 static const struct route {
 	const char *suffix, *streamed;  /* the API of a stream, by its --backend */
-	const struct endpoint *whole;   /* of an answer in one piece; NULL: it is not read */
+	const struct endpoint *whole;   /* of an answer in one piece; NULL: not supported */
 } routes[] = {
 	{ "/chat/completions", "openai-chat", &endpoint_whole_chat },
 	{ "/completions", "openai", &endpoint_whole_completions },

@@ -129,7 +129,7 @@ int remote_discover_model(const struct remote *r, const struct run_hooks *hooks,
 	if (why.code == ERR_NONE)
 		rc = first_model(r->base_url, buf_str(&reply.body), name, root, &why);
 	if (why.code == ERR_RUN || why.code == ERR_CANCELLED || why.code == ERR_USAGE) {
-		*e = why; /* what the server has, or a URL that is none */
+		*e = why; /* the server's models, or an invalid URL */
 	} else if (rc < 0) {
 		err_set(e, ERR_RUN, "Failed to fetch models from server at %s/v1/models. Check that:\n"
 			"1. The server is running\n2. The server URL is correct\nError: %s",
@@ -269,7 +269,7 @@ static int64_t ask_first(struct align *a, const struct remote_target *tokenize, 
 	if (fetch(tokenize->url.data, &body, &tokenize->opts, &reply, why) == 0 &&
 	    read_tokens(&reply, &tokens, &n))
 		count = (int64_t)n;
-	/* llama.cpp's /tokenize wants "content" and finds nothing in our question. */
+	/* llama.cpp's /tokenize expects "content" and ignores our question. */
 	if (count == 0 && a->is_special)
 		count = -1;
 	fetch_reply_release(&reply);

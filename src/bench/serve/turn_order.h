@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * turn_order.h - which conversation goes on next: the order of requests of vLLM's multi-turn
+ * turn_order.h - which conversation continues next: the order of requests of vLLM's multi-turn
  * script, as a state machine without I/O.
  *
  * Clients share one queue of conversations. Each has some of them active, one request in flight,
- * and chooses after every answer which of its active conversations goes on. With one client the
- * order is a function of the options; with several, which client takes which conversation
- * depends on how fast they are answered.
+ * and chooses after every answer which of its active conversations continues. With one client the
+ * order is a function of the options; with several, which client takes which conversation depends
+ * on how fast they are answered.
  *
- *	struct turn_next next;
+ *   struct turn_next next;
  *
- *	while (turn_order_next(order, client, &next)) {
- *		... next.pause_s later send turn next.turn of next.conversation ...
- *		turn_order_ended(order, client, TURN_ANSWERED);
- *	}
+ *   while (turn_order_next(order, client, &next)) {
+ *           ... next.pause_s later send turn next.turn of next.conversation ...
+ *           turn_order_ended(order, client, TURN_ANSWERED);
+ *   }
  *
  * Draws: client i has Python's and NumPy's generators, seeded with seed + i + 1. A random choice
  * takes from the first; pauses and the jitter of retries take from the second. All are upstream's,
  * draw for draw.
  *
- * Turns count user messages, from 0. Not thread-safe: who drives it from several loops locks it.
+ * Turns count user messages, from 0. Not thread-safe: callers in several loops need a lock.
  */
 #pragma once
 #include <stdbool.h>

@@ -47,7 +47,7 @@ enum server_fault {
 	SERVER_FAULT_FLAG,      /* an argument it does not take */
 	SERVER_FAULT_MODEL,     /* a model that is not there */
 	SERVER_FAULT_DISK,      /* no room on a disk */
-	SERVER_FAULT_KILLED,    /* by signal 9, and nothing tells who sent it */
+	SERVER_FAULT_KILLED,    /* by signal 9, of unknown origin */
 	SERVER_FAULT_CRASH,     /* ended for another reason */
 	SERVER_FAULT_DEADLINE,  /* did not become ready in time */
 	SERVER_FAULT_CANCELLED,
@@ -69,7 +69,7 @@ struct server_address {
 	enum server_kind kind;
 	bool is_elsewhere;   /* a command of containers: its sockets are not in its tree */
 	unsigned port;       /* 0 with a socket file */
-	char host[256];      /* as it was said; "localhost" when it was not */
+	char host[256];      /* as given; "localhost" by default */
 	char uds[108];       /* path of a socket file, or "" */
 	char url[384];       /* what requests go to, without a slash at the end */
 };

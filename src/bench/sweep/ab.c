@@ -181,7 +181,7 @@ int ab_servers_stop(struct ab_servers *s, struct err *e)
 }
 
 #define REQUESTS_MIN 20              /* of a block */
-#define FIRST_ROUNDS 4               /* of a closed loop, in the pair that is thrown away */
+#define FIRST_ROUNDS 4               /* of a closed loop, in the pair that is discarded */
 
 /* ---- metrics ---- */
 
@@ -565,7 +565,7 @@ static int run_pair(struct ab *ab, const struct ab_hooks *hooks, struct err *e)
 		rate = fmin(rate, b.rate);
 		ab->is_interrupted = b.is_interrupted;
 		if (ab->is_interrupted)
-			return 0; /* half a pair is none */
+			return 0; /* half a pair does not count */
 	}
 	pair.measured.seconds = (double)(clock_mono_ns() - began_ns) / 1e9;
 	if (!ab->n_pairs) {

@@ -106,7 +106,7 @@ struct ab {
 	int64_t seed;
 	enum salt_kind salt;
 	char salt_key[SALT_KEY_BYTES + 1]; /* without a pair's number; empty: no salt */
-	struct ab_pair *pair;         /* heap; [0] is the one that was thrown away */
+	struct ab_pair *pair;         /* heap; [0] is the discarded one */
 	size_t n_pairs;
 	char invalid[320];            /* why a metric had no value last; empty: none */
 	const char *url[2];           /* NULL until known */

@@ -324,7 +324,7 @@ static struct spelling as_words(struct str key, const struct json_value *v, stru
 	return out;
 }
 
-/* In front of the word at `at`. */
+/* Inserts before the word at `at`. */
 static void insert(struct word_list *c, size_t at, char *word)
 {
 	words_add(c, word);

@@ -78,7 +78,7 @@ void search_tell(struct search *s, int64_t level, const struct search_verdict *v
 struct search_outcome search_outcome(const struct search *s);
 
 /*
- * The verdict of a level: its limits against the means over its runs, as upstream has it.
+ * The verdict of a level: compares its limits with the means over its runs, as upstream does.
  * value[run * sla->n + limit]; at least one run.
  */
 struct search_verdict search_judge(const struct sla *sla, const double *value, unsigned runs);

@@ -209,7 +209,7 @@ double sla_gap(const struct sla_limit *l, double actual)
 
 	if (isnan(actual))
 		return GAP_MAX;
-	if (l->is_failures && actual <= 0) /* says nothing of how far the level is */
+	if (l->is_failures && actual <= 0) /* does not show how far off the level is */
 		return -GAP_MAX;
 	if (high == low)
 		return 0;
@@ -220,7 +220,7 @@ double sla_gap(const struct sla_limit *l, double actual)
 	return fmin(fmax(gap, -GAP_MAX), GAP_MAX);
 }
 
-/* ---- what a run says of itself ---- */
+/* ---- a run's verdict about itself ---- */
 
 struct sla_limit sla_failures(double percent_max)
 {

@@ -34,8 +34,8 @@ int slo_of_sla(const char *option, const struct sla *sla, struct arena *a, struc
 
 /* What is known of a request at a moment, or of one that has ended. Seconds. */
 struct slo_request {
-	double due_s, end_s;      /* since the level began; end_s INFINITY: it goes on */
-	double age_s;             /* of one that goes on: since it was sent */
+	double due_s, end_s;      /* since the level began; end_s INFINITY: unfinished */
+	double age_s;             /* of an unfinished one: since it was sent */
 	double ttft_s;            /* NAN: no token yet */
 	double e2el_s;            /* of one that has ended */
 	double tokens;            /* tokens of its answer; NAN: not known */

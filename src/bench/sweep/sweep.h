@@ -42,7 +42,7 @@
  */
 
 struct sweep_opts {
-	const char *serve_cmd, *bench_cmd; /* required where they have a row */
+	const char *serve_cmd, *bench_cmd; /* required by the verbs with rows for them */
 	const char *startup_cmd;
 	const char *after_bench_cmd;       /* NULL: caches are reset */
 	bool show_stdout;

@@ -111,7 +111,7 @@ struct hunt {
 	struct sla sla;               /* and the limit on failures, the last one */
 	const char *variable;
 	enum search_kind kind;        /* where it is one of upstream's */
-	char *folder;                 /* of the pair; levels lie in it */
+	char *folder;                 /* of the pair; contains its levels */
 	struct search search;
 	struct sweep_records records; /* of all levels, in the order of asking */
 	struct hunt_level level[SEARCH_LEVELS_MAX];

@@ -233,7 +233,7 @@ static void on_stop(int number)
 	raise(number);
 	sigemptyset(&set);
 	sigaddset(&set, number);
-	sigprocmask(SIG_UNBLOCK, &set, NULL); /* stops here, and goes on here */
+	sigprocmask(SIG_UNBLOCK, &set, NULL); /* stops here, and continues here */
 	if (atomic_load(&screen_leave)) {
 		write_text(atomic_load(&screen_enter));
 		signal(number, on_stop);

@@ -236,7 +236,7 @@ bool live_series_line(const struct live_series *s, enum live_series_id id, unsig
 
 #define ENTER "\033[?1049h\033[?25l\033[?7l\033[2J" /* other screen, no cursor, no wrapping */
 #define LEAVE "\033[0m\033[?7h\033[?25h\033[?1049l"
-#define EVENTS_MAX 100000 /* token events taken in one frame */
+#define EVENTS_MAX 100000 /* token events read for one frame */
 #define BAR_WIDTH 32u
 #define LINE_BYTES 1024
 #define RED "\033[1;31m"
@@ -257,7 +257,7 @@ struct live {
 	bool is_counting;        /* lines are counted, not drawn */
 	unsigned columns, rows;  /* 0: not drawn yet */
 	unsigned row;            /* the next line of the frame */
-	int64_t began_ns, second_ns; /* the run; the second under way */
+	int64_t began_ns, second_ns; /* the run; the current second */
 	uint64_t second_tokens;  /* tokens and requests done when it began */
 	uint32_t second_done;
 	double tokens_per_s, done_per_s; /* of the last whole second */
@@ -339,7 +339,7 @@ static void line(struct live *l, const char *fmt, ...)
 			p += escape;
 			continue;
 		}
-		shown += (*p & 0xc0) != 0x80; /* bytes that go on with a character have no width */
+		shown += (*p & 0xc0) != 0x80; /* continuation bytes of a character have no width */
 		buf_add_char(&l->frame, *p);
 	}
 	buf_add_text(&l->frame, is_colored ? PLAIN "\033[K\r\n" : "\033[K\r\n");

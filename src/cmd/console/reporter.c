@@ -28,7 +28,7 @@
 #define SAMPLES_MAX 120           /* that wait to be sent; the dashboard takes as many at once */
 #define SAMPLE_NS 1000000000ll    /* between two samples */
 #define RATE_NS 500000000ll       /* a shorter time gives no rate */
-#define ALIVE_NS 10000000000ll    /* so long without a word at most */
+#define ALIVE_NS 10000000000ll    /* longest time without a message */
 #define RETRY_NS 5000000000ll     /* after a failure */
 #define SEND_MS 5000
 #define END_MS 30000              /* the result may be long */
@@ -53,7 +53,7 @@ struct reporter {
 	bool has_warned;              /* in this run */
 
 	/* Used by the caller's thread only. */
-	bool is_on;                   /* a run is under way, and its thread */
+	bool is_on;                   /* a run is in progress, with its thread */
 	pthread_t thread;
 	char name[NAME_BYTES_MAX + 1], run_id[17];
 	int64_t began_ns, sampled_ns;

@@ -226,7 +226,7 @@ static int run_all(struct online *o, struct prioritization_facts *f, struct err 
 	int status = serve(o, &out);
 
 	if (out.result.len == 0 || status != 0)
-		goto done; /* --help, --dry-run, or it failed and has said so */
+		goto done; /* --help, --dry-run, or a reported failure */
 	if (read_run(&out, o, f, &f->run, e) < 0)
 		goto done;
 	if (o->own[OWN_BASELINE]) {

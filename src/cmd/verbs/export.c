@@ -67,7 +67,7 @@ const struct opt_set cmd_export_set = {
 	OPT_SET_OF(rows, defaults),
 };
 
-/* ---- the question, as the API has it ---- */
+/* ---- the question in the API's form ---- */
 
 static void put_columns(struct json_writer *w, const char *list)
 {

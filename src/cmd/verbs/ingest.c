@@ -532,7 +532,7 @@ static int attach(struct ingest *g, struct err *e)
  */
 
 #define WAIT_MS 500
-#define YOUNG_S 5       /* a file changed so long ago may still be in the making */
+#define YOUNG_S 5       /* a file changed more recently may still be being written */
 #define EVENT_BYTES 65536
 
 struct watch {
@@ -542,7 +542,7 @@ struct watch {
 	size_t cap;
 	struct result_files late; /* not to be read, perhaps because they are being written */
 	struct map taken;        /* files of folders by path, to their number in state */
-	uint64_t *state;         /* that they were taken in */
+	uint64_t *state;         /* their states when they were ingested */
 	size_t n_states, cap_states;
 	struct arena names;      /* of taken */
 };

@@ -16,7 +16,7 @@
 struct run_talk {
 	bool is_bar, is_off;      /* progress as a bar; no progress at all */
 	bool is_drawn;            /* a bar is on the current line */
-	char what[48];            /* what is under way */
+	char what[48];            /* the current stage */
 	int64_t began_ns, drawn_ns;
 	bool is_single;           /* not a suite: members are not named */
 	struct live *live;        /* --live on a terminal; else NULL */

@@ -630,7 +630,7 @@ static int run_together(struct cli *cli, struct serve_opts *o, struct serve_deri
 	rc = ranks_agree(&ranks, rc, &cli->err);
 	if (rc == 0)
 		rc = run(o, d, slo, gates, out, &ranks, &cli->err);
-	if (ranks.rank) /* rank 0 says it */
+	if (ranks.rank) /* printed by rank 0 */
 		cli->err = (struct err){ 0 };
 	ranks_leave(&ranks);
 	return rc;

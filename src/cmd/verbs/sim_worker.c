@@ -36,7 +36,7 @@
 #define SOME_PROFILE_S 2.0
 #define SOME_CAPTURE_S 6.0
 #define SPAWN_S 2.5          /* the engine's own process */
-#define WARM_SHARE 0.15      /* of compiling, when the cache has it */
+#define WARM_SHARE 0.15      /* of compiling, with a cached result */
 #define ENCODER_SHARE 0.25   /* and the encoder's part, when it is compiled too */
 
 struct host {

@@ -51,7 +51,7 @@ struct config_reader {
 	 */
 	const struct serve_opts *asked;       /* served modes, with what a document always has */
 	const struct serve_derived *derived;
-	const struct json_value *example;     /* others: a result of made-up values */
+	const struct json_value *example;     /* other modes: an example result */
 };
 
 /* "a list", "the text 'x'", "true", "the number 3": a value as messages describe it. */

@@ -98,7 +98,7 @@ static void rules_note(const struct rules *q, size_t i, const char *key, const c
 	config_note(q->r->c, q->r->f, v ? v : server_tree(q, i), rules_path(q, i, key), "%s", text);
 }
 
-/* ---- who is there ---- */
+/* ---- servers ---- */
 
 /* Something must answer the load. */
 static void needs_server(const struct rules *q)

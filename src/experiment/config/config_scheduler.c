@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * config_scheduler.c - see config.h: `scheduler`, who starts the members of a suite, and the file
- * that names the hosts of scheduler ssh.
+ * config_scheduler.c - see config.h: `scheduler`, which starts the members of a suite, and the file
+ * with the hosts of scheduler ssh.
  */
 #include <math.h>
 #include <stdlib.h>

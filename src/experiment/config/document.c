@@ -173,7 +173,7 @@ static void member_settings(struct document *d, const char *key, const struct js
 
 struct used {
 	struct config_told told;
-	const char *version, *unknown; /* of the defaults; why there is none */
+	const char *version, *unknown; /* of the defaults; why it is unknown */
 	const struct json_value *values;
 };
 

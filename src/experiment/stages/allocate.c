@@ -244,7 +244,7 @@ static void allocation_tell(struct allocation *out, const struct experiment *x,
 
 #define POLL_NS 200000000
 #define SLICE_NS 20000000          /* between two looks at the flag that cancels */
-#define LINE_EVERY_NS 10000000000  /* between two lines that say who is waited for, */
+#define LINE_EVERY_NS 10000000000  /* between two lines that name whom we wait for, */
 #define SAME_EVERY_NS 60000000000  /* and between two that say the same */
 #define AT_ONCE_S 2.0              /* how long drivers and ending locks may lag, with wait_s 0 */
 #define SHOWN_MAX 3                /* obstacles that a message names */
@@ -258,7 +258,7 @@ static void allocation_tell(struct allocation *out, const struct experiment *x,
 struct obstacle {
 	char call[48], text[SHOWN_BYTES];
 	char command[TREE_COMMAND_BYTES]; /* of the holder; "": not known */
-	bool is_held;                  /* text is who holds its lock, else what is the matter */
+	bool is_held;                  /* text is the holder of its lock, else the reason */
 	pid_t pid;                     /* of the holder; 0: not known */
 	unsigned more;                 /* GPUs that the same one holds */
 };
@@ -274,7 +274,7 @@ struct taking {
 	struct queue queue;
 	struct lock_holder me;
 	struct allocation *out;
-	size_t *place;                 /* what was taken: want of them */
+	size_t *place;                 /* the GPUs taken: want of them */
 	int64_t began_ns, said_ns;     /* waiting; the last line about it, 0: none */
 	struct buf said;
 	/* of the last attempt that failed */
@@ -322,7 +322,7 @@ static bool is_cancelled(const struct experiment_hooks *hooks)
 	return hooks && hooks->cancel && atomic_load(hooks->cancel);
 }
 
-/* ---- how many, for whom ---- */
+/* ---- how many for each server ---- */
 
 /* Shares of a given number of GPUs: as the servers say, or all to the only one. */
 static int share_out(const struct experiment *x, unsigned given, unsigned *share, struct err *e)

@@ -311,7 +311,7 @@ void profiling_serve(const struct experiment *x, const struct role_at *at, struc
 /* ---- the files that a profiler left ---- */
 
 #define LOOK_NS 100000000
-#define QUIET_NS 1000000000     /* so long unchanged: whole */
+#define QUIET_NS 1000000000     /* a file unchanged for this long is complete */
 #define NONE_WAIT_NS 10000000000 /* for the first byte of the first trace */
 #define STATS_TIMEOUT_S 600
 

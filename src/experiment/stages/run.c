@@ -394,7 +394,7 @@ void experiment_run_at(const struct experiment *x, struct experiment_site *site,
 	collect_about(&r);
 	if (out->is_interrupted && out->result.n && out->status == OUTCOME_FAILED &&
 	    out->stage == AT_BENCHMARK)
-		out->status = OUTCOME_PARTIAL; /* a part of what was asked came of it */
+		out->status = OUTCOME_PARTIAL; /* there is a result of a part of it */
 	servers_tell(&r);
 	if (site)
 		site->held = is_kept ? held : NULL;

@@ -342,7 +342,7 @@ static void on_measured(void *self, struct point *point)
 	b->failure = point->failure ? arena_text(&b->arena, str_of(point->failure)) : NULL;
 	report_preemptions(&run->scored.metrics, &text);
 	if (text.len)
-		run_keep_warning(b->run, text.data); /* the report says it, too */
+		run_keep_warning(b->run, text.data); /* the report contains it, too */
 	buf_reset(&text);
 	run->scored.meta.facts.has_plot_tip = false;
 	report_terminal(&run->scored.report, REPORT_SHORT, &text);
@@ -565,7 +565,7 @@ struct offline_bench {
 	struct run_watch watch;
 	struct arena arena;
 	const char *path;           /* of the result */
-	bool is_tracing;            /* of latency: the batch that is profiled, after all else */
+	bool is_tracing;            /* for latency: the profiled batch, after everything else */
 };
 
 /* ---- words ---- */

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * import.h - test files of vLLM's performance dashboard as members of a suite (sweep
- * spec 8.1 to 8.3).
+ * import.h - test files of vLLM's performance dashboard as members of a suite (sweep spec 8.1 to
+ * 8.3).
  *
  * A file holds tests of one kind, recognized by how their names begin: serving_, latency_,
- * throughput_,
- * startup_. A serving test becomes one experiment for each of its rates and concurrencies, named
- * TEST_qps_Q_concurrency_C as upstream names the result; any other test one experiment. Each is a
- * configuration to be laid over the suite's own: engine arguments under server, options of the
- * verb under benchmark, so that it is typed and judged like any other.
+ * throughput_, startup_. A serving test becomes one experiment for each of its rates and
+ * concurrencies, named TEST_qps_Q_concurrency_C as upstream names the result; any other test one
+ * experiment. Each is a configuration to be merged over the suite's own: engine arguments under
+ * server, options of the verb under benchmark, so that it is typed and judged like any other.
  *
  * The key `import` of a configuration is a file, a list of files, or an object:
  *   files                    the file or files; relative to the configuration's folder
@@ -17,16 +16,15 @@
  *   prompts_per_concurrency, min_num_prompts, max_num_prompts
  *   remote                   URL of a server that runs (REMOTE_HOST, REMOTE_PORT): none is started
  *   on_cpu                   world size is compared with NUMA nodes and not with GPUs
- *   adaptive                 goes on beyond the list (import_adapt.h)
+ *   adaptive                 continues beyond the list (import_adapt.h)
  *   sla_ttft_ms, sla_tpot_ms, sla_max_failed (percent of the requests; ours)
  *   adaptive_max_probes, adaptive_max_concurrency
  *
- * Of the suite's own configuration, `server` is for all tests, `benchmark` for those of its mode
- * (serve unless it says another one).
+ * In the suite's own configuration, `server` is for all tests, `benchmark` for those of its mode
+ * (serve by default).
  *
- * Left out with a sentence in notes, as upstream: tests whose client asks for another model than
- * the server has, and tests that need more devices than there are. Whatever is not a test as above
- * is an error.
+ * Left out with a sentence in notes, as in upstream: tests whose client asks for another model than
+ * the server has, and tests that need more devices than there are. Anything else is an error.
  */
 #pragma once
 #include <stdbool.h>

@@ -2,8 +2,8 @@
 /*
  * import_values.c - see import_internal.h: a test's parameters as keys of a configuration.
  *
- * A test file spells everything as a shell would type it: "" is a flag that is there, numbers may be
- * texts, names have dashes or underscores. A configuration wants the types that an argument has.
+ * A test file spells everything as a shell would: "" is a flag that is set, numbers may be texts,
+ * names have dashes or underscores. A configuration needs the types of the arguments.
  */
 #include <dirent.h>
 #include <math.h>
@@ -482,7 +482,7 @@ int import_read(const struct config *c, const struct json_value *import,
 	return rc < 0 || f->n_errors ? -1 : 0;
 }
 
-/* ---- a result and its commands, as upstream's tables want them ---- */
+/* ---- a result and its commands, in the form of upstream's tables ---- */
 
 /*
  * The word after the vendor's name, one line per GPU: "H100\nH100"; upstream's table counts them.

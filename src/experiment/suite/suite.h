@@ -150,7 +150,7 @@ struct suite_checked {
 	const struct suite_member *member; /* the member that `early` was prepared for; NULL:
 					    * none */
 	struct point_early early;          /* the first one's: they are made once */
-	const char *category;              /* of the refusal, as a document has it */
+	const char *category;              /* of the refusal, as in a document */
 	bool is_world;                     /* nothing but the world is wrong: the network is away */
 	bool is_cancelled;
 };
@@ -190,9 +190,9 @@ struct suite_hooks {
 struct suite_tally {
 	size_t completed, partial, failed, kept, left; /* kept: by --resume; left: not run */
 	size_t doubtful;                   /* completed, but the verdict is not VALID */
-	bool is_interrupted, is_detached;  /* is_detached: what is left goes on without us */
+	bool is_interrupted, is_detached;  /* is_detached: the rest continues without us */
 	struct outcome *single;            /* of the member that was run last here; NULL: none */
-	struct outcome outcome;            /* where it lies */
+	struct outcome outcome;            /* what single points to */
 };
 void suite_tally_release(struct suite_tally *t);
 

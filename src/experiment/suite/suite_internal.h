@@ -62,7 +62,7 @@ struct suite_sitting {
 	struct suite_slurm *slurm;        /* of suite_slurm.c alone */
 	bool *is_adopted;                 /* of each of due: it runs already; NULL: none does */
 	size_t n_running;                 /* the most that Slurm ran at the same time; 0: none */
-	bool is_detached;                 /* what is left goes on without us */
+	bool is_detached;                 /* the rest continues without us */
 	int64_t written_ns;               /* when the suite's document was, and what that took */
 	int64_t write_took_ns;
 };
@@ -137,7 +137,7 @@ struct suite_document {
 	double duration_s, startup_s;     /* NAN: not there; startup_s: of the slowest server */
 	bool is_valid;                    /* the verdict, where there is one */
 	bool has_hash;
-	bool is_cut;                      /* its run has not ended: it was killed, or goes on */
+	bool is_cut;                      /* its run has not ended: killed, or still running */
 };
 /* The document at m's path, however it ended; false: none, or of another configuration. */
 bool suite_document_of(const struct suite_member *m, struct suite_document *out);

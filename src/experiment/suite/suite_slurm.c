@@ -49,7 +49,7 @@ struct task {
 	unsigned index;              /* SLURM_ARRAY_TASK_ID */
 	enum progress progress;
 	bool is_seen;                /* in the last answer of Slurm */
-	char state[24], node[64];    /* as Slurm says; "": it has not said anything yet */
+	char state[24], node[64];    /* reported by Slurm; "": nothing yet */
 	int64_t began_ns, gone_ns;   /* gone_ns: when its end was seen first */
 };
 

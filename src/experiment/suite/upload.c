@@ -110,7 +110,7 @@ struct parcel {
 	const char *url;
 	struct str document;
 	const char *trace;       /* NULL: the document */
-	struct upload_run *run;  /* of a document: what the answer says of it */
+	struct upload_run *run;  /* of a document: the answer about it */
 };
 
 static enum answer post(const struct upload_opts *o, const struct upload_place *to,
@@ -578,7 +578,7 @@ int upload_spool(const struct upload_opts *o, size_t *left, struct err *e)
 	return sent;
 }
 
-/* ---- traces for a run that is there ---- */
+/* ---- traces for an existing run ---- */
 
 int upload_traces(const struct upload_opts *o, struct str run, bool may_have, size_t *sent,
 		  struct err *e)

@@ -41,7 +41,7 @@ struct upload_trace {
 };
 
 struct upload_opts {
-	const char *url;         /* as dashboard.h has it; NULL: as spooled (upload_spool only) */
+	const char *url;         /* see dashboard.h; NULL: as spooled (upload_spool only) */
 	bool is_moved;           /* upload_spool: all of it goes to url, wherever it was to go */
 	const char *token_file;  /* its first line is the token; NULL: see dashboard.h */
 	const char *spool;       /* folder, made when needed; NULL: the state folder's */

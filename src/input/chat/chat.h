@@ -102,7 +102,7 @@ bool chat_doubles_bos(const struct chat_wrap *w, const struct tokenizer *t);
 
 struct chat_known {
 	const char *sha256; /* of the text without a newline at its end; hexadecimal */
-	const char *family; /* a model that has it */
+	const char *family; /* a model with this template */
 	const char *prefix, *suffix;
 	bool is_stripping;
 	/* With a system message: prefix + system + middle + content + suffix; NULL: unknown. */

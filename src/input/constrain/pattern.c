@@ -38,7 +38,7 @@ static int rewrite_refuse(struct rewrite *w, const char *what, size_t n)
 		what, w->is_ecma ? "ECMA-262" : "Python");
 }
 
-/* So many hexadecimal digits at p; -1: they are not there. */
+/* Exactly n hexadecimal digits at p; -1: missing. */
 static int64_t hex_digits(const struct rewrite *w, const char *p, int n)
 {
 	int64_t v = 0;

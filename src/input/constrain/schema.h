@@ -58,7 +58,7 @@ struct format;
 
 const struct format *format_find(struct str name); /* NULL: not one of these */
 bool format_holds(const struct format *f, struct str text);
-const char *format_example(const struct format *f); /* a text that has it */
+const char *format_example(const struct format *f); /* an example text */
 
 /* JSON values as JSON Schema compares them: numbers by value, objects without order. */
 bool value_equal(const struct json_value *a, const struct json_value *b);

@@ -52,7 +52,7 @@ static int compile_expected(struct compile *c, const char *what)
 		c->where.len ? c->where.data : "the schema", what);
 }
 
-/* Steps to a member or item for messages; returns what compile_leave wants. */
+/* Steps to a member or item for messages; returns the argument for compile_leave. */
 static size_t compile_enter(struct compile *c, struct str key)
 {
 	size_t was = c->where.len;

@@ -9,7 +9,7 @@
 #define NESTING_MAX 40       /* beyond it the shortest way to an end is taken */
 #define NESTING_END 2000     /* and there an end is not looked for any more */
 #define SMALL_REPEAT_MAX 8   /* repeats whose count is drawn; of others the length is */
-#define REPEATS_PER_SHARE 4  /* so many repeats fill the bytes that a repeat may take */
+#define REPEATS_PER_SHARE 4  /* this many repeats fill the bytes that a repeat may take */
 
 struct syntax *syntax_new(struct arena *a, enum syntax_kind kind)
 {
@@ -201,7 +201,7 @@ struct sentence {
 	struct dice *dice;
 	struct buf *out;
 	size_t begin; /* length of out before */
-	size_t bytes; /* wanted; with so many the shortest way to an end is taken */
+	size_t bytes; /* wanted; with this many the shortest way to an end is taken */
 	size_t steps;
 };
 

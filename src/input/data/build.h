@@ -71,9 +71,9 @@ void dataset_note_long(struct workload *w, const struct dataset_opts *o, size_t 
 /*
  * ---- rows that become at most one request each ----
  *
- * What a set must say of its rows; dataset_take does the rest: it walks them in the set's
- * order until enough are accepted, counts tokens of many rows at once on all threads, leaves out
- * lengths that are not valid, makes media in parallel, numbers the requests and oversamples.
+ * A set describes its rows; dataset_take does the rest: it walks them in the set's order until
+ * enough are accepted, counts tokens of many rows at once on all threads, leaves out lengths that
+ * are not valid, makes media in parallel, numbers the requests and oversamples.
  */
 struct draft {
 	struct sample sample;  /* as far as the row says; texts in the arena it was drafted with */
@@ -146,7 +146,7 @@ struct dataset_rows {
 	size_t *order;  /* rows that count, by number over all tables */
 	size_t n, all;  /* that count, and in all */
 	const char *const *known; /* keys that are used; NULL: not looked at */
-	int64_t output_len;       /* as rows_opts has it */
+	int64_t output_len;       /* see rows_opts */
 	struct unused_key { char *name; size_t rows; } unused[UNUSED_KEYS_MAX];
 	size_t n_unused, unnamed; /* named above; times that a further key was met */
 };

@@ -25,7 +25,7 @@ enum kind {
 	BODY, HEADERS, PRIORITY, LENGTH, NUMBER, INTEGER, TRUTH, TEXT_OR_LIST, LIST, OBJECT,
 };
 
-/* The sampling parameters by vLLM's names, and ours in front. */
+/* The sampling parameters by vLLM's names, after ours. */
 static const struct row { const char *name; enum kind kind; } rows[] = {
 	{ "extra_body", BODY }, { "headers", HEADERS }, { "priority", PRIORITY },
 	{ "max_tokens", LENGTH }, { "max_completion_tokens", LENGTH },

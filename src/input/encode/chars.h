@@ -13,7 +13,7 @@
 #include "core/base/str.h"
 
 bool chars_is_space(uint32_t cp); /* White_Space */
-bool chars_is_word(uint32_t cp);  /* \w as Unicode 16 has it */
+bool chars_is_word(uint32_t cp);  /* \w of Unicode 16 */
 bool chars_is_numeric(uint32_t cp);     /* \p{N} in Unicode 17 */
 bool chars_is_punctuation(uint32_t cp); /* of ASCII, or \p{P} in Unicode 8 */
 

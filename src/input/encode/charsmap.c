@@ -2,8 +2,8 @@
 /*
  * charsmap.c - sentencepiece's character maps and how it prepares a text.
  *
- * All bounds are checked once: a node's children lie in one block of 256 units,
- * so a trie whose blocks all exist needs no check during a walk.
+ * All bounds are checked once: a node's children are in one block of 256 units, so a trie whose
+ * blocks all exist needs no check during a walk.
  */
 #include "input/encode/normalize.h"
 

@@ -213,7 +213,7 @@ static struct str spelling(struct decoder_maker *k, uint32_t id)
 	return k->spelled.len ? buf_str(&k->spelled) : STR("");
 }
 
-/* "<0x4F>" is a byte: two hexadecimal digits, or as the reference has it a plus and one. */
+/* "<0x4F>" is a byte: two hexadecimal digits, or as in the reference a plus and one. */
 static int byte_of(struct str s)
 {
 	int high, low;

@@ -58,7 +58,7 @@ void added_release(struct added_set *s); /* accepts a zeroed one */
 /* A walk over one text; start with { .text = ... }. */
 struct added_walk {
 	struct str text;
-	size_t from; /* where the search goes on */
+	size_t from; /* where the search continues */
 	size_t done; /* what was handed out */
 };
 

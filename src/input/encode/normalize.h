@@ -88,7 +88,7 @@ enum normalize_kind {
 	NORMALIZE_NFD,
 	NORMALIZE_NFKC,
 	NORMALIZE_NFKD,
-	NORMALIZE_PREPEND,       /* content in front of text that is not empty */
+	NORMALIZE_PREPEND,       /* content before text that is not empty */
 	NORMALIZE_REPLACE,       /* content for each literal */
 	NORMALIZE_REPLACE_REGEX, /* content for each match of regex */
 	NORMALIZE_STRIP,         /* white space at the ends, where from_left, from_right */

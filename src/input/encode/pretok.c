@@ -101,7 +101,7 @@ static void add_word(struct pretok_walk *w, struct str word)
 		hand_over(w);
 }
 
-/* ---- what becomes of spans ---- */
+/* ---- handling spans ---- */
 
 static int pass_on(const struct pretok_cut *c, size_t start, size_t end)
 {

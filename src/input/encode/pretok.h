@@ -96,7 +96,7 @@ struct pretok_stage {
 	enum pretok_kind kind;
 	enum pretok_behavior behavior;
 	enum pretok_prepend prepend;
-	bool is_inverted; /* matches and what lies between change roles */
+	bool is_inverted; /* matches and the text between change roles */
 	const struct scanner *scanner;
 	struct regex *regex;
 	struct str text; /* owned by the loader (its arena); not empty */

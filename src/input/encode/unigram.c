@@ -239,7 +239,7 @@ struct unigram_builder {
 	struct steps steps; /* of one node */
 	/* Free units below u->units in a ring through number 0, and bases that are taken. */
 	uint32_t *next, *before;
-	uint32_t rover; /* one of the free units, where a longer search goes on; 0: at the end */
+	uint32_t rover; /* one of the free units, where a longer search continues; 0: at the end */
 	bool *is_base;
 	size_t cap, base_end; /* base_end: after the largest base */
 	size_t units_max;
@@ -543,7 +543,7 @@ static size_t list_tokens(struct unigram *u, const double *score, struct trie_ke
 		if (!v->entry[id].is_known || bytes.n == 0 || isnan(score[id]))
 			continue;
 		*longest = bytes.n > *longest ? bytes.n : *longest;
-		if (!utf8_is_valid(bytes)) /* no text has it */
+		if (!utf8_is_valid(bytes)) /* no text contains it */
 			continue;
 		key[count++] = (struct trie_key){ bytes, id };
 		chars = count_chars(bytes);

@@ -22,7 +22,7 @@ struct word_slot {
 
 struct long_words {
 	struct word_slot *slot;
-	char *ring;       /* of each word first ids, then bytes; none lies across the end */
+	char *ring;       /* of each word first ids, then bytes; none wraps around the end */
 	uint64_t written;
 };
 

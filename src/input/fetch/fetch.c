@@ -34,7 +34,7 @@ LIBRARY(lib, CURL_CALLS, "libcurl.so.4", "libcurl4");
 #define LOOK_MS 100                /* how soon a cancel is noticed where nothing comes */
 #define PAUSE_MS_FIRST 500
 #define PAUSE_MS_MAX 8000
-#define RETRY_AFTER_S_MAX 60       /* a server that wants a longer pause is not waited for */
+#define RETRY_AFTER_S_MAX 60       /* a longer pause is not waited for */
 #define TRY_BYTES_MIN 65536        /* a try that brought as much does not count */
 
 static pthread_once_t curl_once = PTHREAD_ONCE_INIT;

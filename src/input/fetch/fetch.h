@@ -110,7 +110,7 @@ struct fetch_get {
 	bool is_head;
 	int fd;                     /* -1: the body goes to reply->body */
 	int64_t file_bytes_max;     /* what fd may grow to */
-	int64_t silence_ms;         /* nothing comes for so long: the try has failed */
+	int64_t silence_ms;         /* after this time without data the try has failed */
 	unsigned tries;             /* 0: one */
 	const struct fetch_opts *opts; /* header, TLS, cancel; timeout_ms 0: no limit in all */
 	void (*progress)(void *self, int64_t bytes); /* of the file so far; may be NULL */

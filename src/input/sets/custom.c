@@ -21,7 +21,7 @@ struct custom_sampler {
 	const struct dataset_opts *o;
 	const struct dataset_env *env; /* its seed is the set's */
 	const char *const *columns; /* as table_opts.columns */
-	bool is_known_only;         /* as rows_opts has it; then rows have keys of requests, too */
+	bool is_known_only;         /* see rows_opts; then rows have request keys, too */
 	const char *field;          /* what a row must have: "prompt" */
 	const char *category;       /* only rows of this "category"; NULL: all */
 	int64_t output_len;         /* -1: each row's output_tokens */

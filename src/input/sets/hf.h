@@ -73,7 +73,7 @@ struct hf {
 	struct order_row *list;
 	size_t listed;
 	size_t first;              /* of w's samples, how many were there before */
-	size_t left_out;           /* rows that are none, for a class's notes */
+	size_t left_out;           /* unusable rows, for a class's notes */
 	bool is_hub_gone;          /* it did not answer once: files come from the cache alone */
 	struct buf text;           /* for a moment */
 	void *own;                 /* a class's own memory, from mem.h */
@@ -129,7 +129,7 @@ hf_draft_fn hf_draft_next_edit, hf_draft_blazedit;                         /* hf
 hf_draft_fn hf_draft_vision_arena, hf_draft_mmvu, hf_draft_mmstar;         /* hf_media.c */
 hf_draft_fn hf_draft_asr, hf_draft_bfcl, hf_draft_any;   /* hf_asr.c, hf_bfcl.c, hf_any.c */
 
-/* An image as a row has it (null: none) becomes d->media for hf_make_media. */
+/* An image of a row (null: none) becomes d->media for hf_make_media. */
 int hf_add_image(const struct hf_row *r, struct json_slice v, struct arena *a, struct draft *d,
 		 struct err *e);
 int hf_make_media(void *self, const struct draft *d, struct buf *parts, struct err *e);

@@ -166,7 +166,7 @@ static int check_size(const struct mm_bucket *b, struct err *e)
 	return 0;
 }
 
-/* Buckets that are never drawn count here too, as upstream has it. */
+/* Buckets that are never drawn count here too, as in upstream. */
 static int check_buckets(const struct mm_plan *p, const bool *has_limit, struct err *e)
 {
 	for (size_t i = 0; i < p->n; i++) {

@@ -148,7 +148,7 @@ static const struct {
 	const char *name;
 	enum codec_outcome (*unpack)(struct str in, struct room *room);
 	size_t ratio; /* the most bytes that one can become; 0: no bound worth the name */
-	struct library *library; /* loaded before the first page; NULL: this program has it */
+	struct library *library; /* loaded before the first page; NULL: linked into this program */
 } codecs[CODEC_COUNT] = {
 	[CODEC_NONE] = { "UNCOMPRESSED", NULL, 1, NULL },
 	[CODEC_SNAPPY] = { "SNAPPY", unpack_snappy, 22, &snappy_library },

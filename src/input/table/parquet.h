@@ -56,8 +56,8 @@ struct str thrift_bytes(struct thrift *t, const struct thrift_field *f); /* borr
 /* Before the fields of a struct that is one are read with a thrift_field of their own. */
 bool thrift_struct(struct thrift *t, const struct thrift_field *f);
 /*
- * The number of a list's elements, which follow; each takes a byte at least, so there are
- * never more of them than bytes. *element is what thrift_i32 and so on want for each.
+ * The number of a list's elements, which follow; each takes a byte at least, so there are never
+ * more of them than bytes. *element is the argument of thrift_i32 and so on for each.
  */
 size_t thrift_list(struct thrift *t, const struct thrift_field *f, struct thrift_field *element);
 void thrift_skip(struct thrift *t, const struct thrift_field *f);
@@ -316,7 +316,7 @@ struct parquet_column {
 	bool has_dictionary;    /* it is unpacked */
 	struct parquet_dictionary dictionary;
 	struct buf dictionary_bytes;
-	size_t forgotten;       /* pages of the file before this were given back */
+	size_t forgotten;       /* pages of the file before this were released */
 };
 
 void column_init(struct parquet_column *c, const struct parquet_file *f, uint32_t leaf,

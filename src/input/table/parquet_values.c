@@ -496,7 +496,7 @@ bool parquet_values_next(struct parquet_values *v, struct str *value)
 	case ENCODING_DELTA_BINARY:
 		if (!deltas_next(&v->numbers, &number))
 			return false;
-		memcpy(v->scratch, &number, sizeof number); /* modulo 2^32 when they have 4 bytes */
+		memcpy(v->scratch, &number, sizeof number); /* modulo 2^32 for numbers of 4 bytes */
 		*value = (struct str){ (const char *)v->scratch, v->width };
 		return true;
 	case ENCODING_DELTA_LENGTH:

@@ -173,7 +173,8 @@ int table_row(struct table *t, size_t row, struct json_slice *out, struct err *e
 	if (t->format->row(t->state, row, out, e) == 0)
 		return 0;
 	table_where(t, row, &where);
-	if (e && !str_starts(str_of(e->text), str_of(t->bytes.name))) /* some say it themselves */
+	if (e && !str_starts(str_of(e->text), str_of(t->bytes.name))) /* some errors name it
+								       * already */
 		err_wrap(e, "%s", where.data);
 	buf_release(&where);
 	return -1;

@@ -23,9 +23,9 @@ struct table_pass {
 	const struct table_opts *o;
 	uint64_t *place; /* where each row begins */
 	size_t rows, cap;
-	size_t kept;     /* pages before this are given back */
+	size_t kept;     /* pages before this are released */
 	size_t due;      /* where the next look around is due */
-	size_t touched;  /* bytes that may have come in since pages were last given back */
+	size_t touched;  /* bytes that may have been read since the last release */
 	size_t last;     /* where the last row began */
 };
 

@@ -405,7 +405,7 @@ static void write_normalizer(const struct sentencepiece_source *s, struct buf *o
 	buf_release(&map);
 }
 
-/* bos in front of the sequence, as a TemplateProcessing. */
+/* bos before the sequence, as a TemplateProcessing. */
 static void write_post_processor(const struct sentencepiece_source *s, struct buf *out)
 {
 	if (s->bos < 0 || (uint64_t)s->bos >= s->count || s->piece[s->bos].type != CONTROL)
@@ -464,7 +464,7 @@ static int load_unigram(struct model *m, const struct sentencepiece_source *s, s
 {
 	struct unigram *u = &m->unigram;
 	double *score = mem_array(s->count, sizeof *score);
-	float lowest = FLT_MAX, highest = FLT_MIN; /* not -FLT_MAX: as sentencepiece has it */
+	float lowest = FLT_MAX, highest = FLT_MIN; /* not -FLT_MAX: as in sentencepiece */
 	int rc;
 
 	m->kind = MODEL_UNIGRAM;

@@ -409,7 +409,7 @@ static int each_name(struct dag *d, struct json_slice list, const char *key, nam
 	return 0;
 }
 
-/* ---- who names whom ---- */
+/* ---- references between conversations ---- */
 
 static int mark_fork(struct dag *d, struct aiperf_talk *named, struct json_slice entry, void *self,
 		     struct err *e)

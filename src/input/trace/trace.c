@@ -40,7 +40,7 @@ struct trace_maker {
 	uint32_t *allowed;    /* token ids, ascending; freed by its owner */
 	size_t n_allowed;
 	size_t block;         /* tokens of one block; at least 1 */
-	uint64_t ids_of, rows_of; /* hashes of kind, salt and size, from which names go on */
+	uint64_t ids_of, rows_of; /* hashes of kind, salt and size, the beginnings of names */
 };
 
 /* A prompt: blocks with ids, then own blocks up to `tokens`. */

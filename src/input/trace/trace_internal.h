@@ -44,7 +44,7 @@ struct trace_row {
 	int64_t turn;         /* its place among those of its session */
 	uint32_t name;        /* of fills: rows with the same one have the same tokens */
 	struct json_slice ids;      /* a list; of another kind: it has none */
-	struct json_slice text;     /* of the prompt; of another kind: tokens are made up */
+	struct json_slice text;     /* of the prompt; of another kind: tokens are generated */
 	struct json_slice messages; /* a list; p NULL: not given */
 	struct json_slice payload;  /* the body's own keys; p NULL: not given */
 	struct json_slice tools, extra; /* further keys of the body; p NULL: not given */

@@ -5,7 +5,7 @@
  *
  *	driver FILE [COLUMN...] >LINES
  *	driver time FILE [COLUMN...]   only what reading takes
- *	driver order FILE [COLUMN...]  likewise, of 2,000 rows at random
+ *	driver order FILE [COLUMN...]  the same for 2,000 rows at random
  */
 #include <stdio.h>
 #include <stdlib.h>

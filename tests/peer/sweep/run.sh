@@ -7,7 +7,7 @@
 #
 # tools    serve, serve_workload and startup on the same argument lines (compare.py)
 # figures  plot and plot_pareto on random sweeps (figures.py)
-# search   serve_sla beside the releases that had it (sla.py)
+# search   serve_sla compared with the releases that had it (sla.py)
 # tables   the dashboard's two scripts (tables.py)
 # engine   a real vLLM engine on the CPU (engine.py)
 #

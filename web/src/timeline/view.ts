@@ -19,7 +19,7 @@ export class View {
 	/** The first request of each row. */
 	rows: Uint32Array;
 	private lanes: Lanes | null = null; // null: a request a row
-	/** Of a request: drawn in front of the others. -1: none. */
+	/** A request that is drawn over the others. -1: none. */
 	marked = -1;
 	hovered = -1;
 	/** Where the pointer is on the time axis, in units; NaN: elsewhere. */

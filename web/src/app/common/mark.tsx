@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// mark.tsx: a dot in a group's colour and form, as the drawings have it.
+// mark.tsx: a dot in a group's color and shape, as in the charts.
 import type { ReactNode } from 'react';
 import { shapeOf } from '../colour';
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// markdown.tsx: the part of Markdown that a note on a board needs: headings, lists, code, bold, italics
-// and links. HTML is text like any other: nothing of a note is ever run.
+// markdown.tsx: the part of Markdown that a note on a board needs: headings, lists, code, bold,
+// italics and links. HTML is text like any other: no part of a note is ever run.
 import type { ReactNode } from 'react';
 
 export type Inline = string | { kind: 'strong' | 'em' | 'code'; text: Inline[] }

@@ -67,7 +67,7 @@ export function Unpriced({ gpus }: { gpus: string[] }): ReactNode {
 	);
 }
 
-/** All of them, with who entered what and when. */
+/** All prices, with the user and time of each entry. */
 export function Prices(): ReactNode {
 	const prices = useGet('GET /api/settings/prices', '/api/settings/prices');
 	const canChange = useCanChange();

@@ -25,7 +25,7 @@ const hasData = (block: Block): boolean => ['chart', 'table', 'number'].includes
 export const isWide = ({ kind, path, query = '', is_wide: wide = kind === 'heading' || kind === 'text' || kind === 'table'
 	|| path === '/compare' || query.includes('view=parallel') }: Block): boolean => wide;
 
-/** Its caption or text, typed; Escape leaves it as it was. */
+/** Edits its caption or text; Escape discards the change. */
 function Editor({ block, onDone }: { block: Block; onDone: (next: Block | null) => void }): ReactNode {
 	const isText = block.kind === 'text';
 	const [typed, setTyped] = useState((isText ? block.text : block.caption) ?? '');

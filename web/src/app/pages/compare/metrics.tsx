@@ -179,7 +179,7 @@ export function Statistics({ shown, columns }: Pick<FiguresProps, 'shown' | 'col
 	);
 }
 
-/** The primary metric, as the address has it. */
+/** The primary metric from the address. */
 export function usePrimary(): [string, (m: string) => void] {
 	return useUrlState('m', text);
 }

@@ -27,7 +27,7 @@ function scalar(v: unknown): string {
 
 const isScalar = (v: unknown): boolean => typeof v !== 'object' || v === null;
 
-/** Lines of a mapping; a list of mappings has "- " in front of the first line of each. */
+/** Lines of a mapping; a list of mappings has "- " before the first line of each. */
 function linesOf(tree: Tree): string[] {
 	return Object.entries(tree).flatMap(([name, v]) => {
 		const key = isPlain(name) ? name : JSON.stringify(name);
@@ -72,7 +72,7 @@ function worthSaying(all: Tree, keys: Help[]): Tree {
 
 const LOCAL = 'http://127.0.0.1:8000';
 
-/** Where the server of a result was; a result that does not say it gets the usual place. */
+/** The address of a result's server; the default if the result does not have it. */
 function addressOf(options: Tree): string {
 	const { base_url: url, host, port } = options;
 	if (typeof url === 'string' && url)

@@ -228,7 +228,7 @@ export function changesOf(series: TrendSeries[]): Change[] {
 		);
 }
 
-/** Where a point lies along the axis that all series share, 0 to 1. */
+/** A point's position along the axis that all series share, 0 to 1. */
 export function placesOf(answer: Pick<Trends, 'axis' | 'series'>): (p: TrendPoint) => number {
 	const { axis, series } = answer;
 	if (axis === 'commit' || axis === 'version') {

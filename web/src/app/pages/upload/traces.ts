@@ -35,7 +35,7 @@ const list = (v: unknown): unknown[] => (Array.isArray(v) ? v : []);
 const baseOf = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
 const folderOf = (path: string): string => path.slice(0, path.lastIndexOf('/') + 1);
 
-/** Of a document, or of those of a suite, which lie in its folder: s.d of s.json. */
+/** Traces named by a document, or by those of a suite, which are in its folder: s.d of s.json. */
 export function namedTraces(value: unknown, name: string, folders = [folderOf(name)]): NamedTrace[] {
 	const document = object(value);
 	if (Array.isArray(value))
