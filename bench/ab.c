@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ab.c - how often `bench ab` is right, on made-up pairs and on modelled engines.
+ * ab.c - how often `bench ab` is right, on generated pairs and on modelled engines.
  *
  * First table: independent normal differences of standard deviation 4 %, D = 3 %, at most 200
- * pairs; the plain rule ("fixed", neighbours never joined) as the study has it, and the rule as it
- * is shipped, next to Student's t looked at after every pair and to a comparison of 40 fixed pairs.
- * Second table: no difference on average, each assumption broken in turn, 200 looks; a finding is
- * a false one.
- * Third table: 400 drawn engines (kit/batcher.h) at 0.7 of their saturation, blocks and warm-up as
- * `bench ab` has them, the machine's speed 1 % off in each block. B is the same, or 3 % slower in
- * every step; the machine is steady, or its speed resembles the block before, or it drifts. Next to
- * it Student's t after a fixed number of the same pairs, and the rule on pairs whose sides have
- * other arrivals. Each row is a share of seeded trials, so it is the same on every machine.
+ * pairs; the plain rule ("fixed", neighbors never joined) as in the study, and the rule as it is
+ * shipped, compared with Student's t evaluated after every pair and with a comparison of 40 fixed
+ * pairs. Second table: no difference on average, each assumption violated in turn, 200 evaluations;
+ * a finding is a false one. Third table: 400 drawn engines (kit/batcher.h) at 0.7 of their
+ * saturation, blocks and warm-up as in `bench ab`, the machine's speed varying by 1 % per block. B
+ * is the same, or 3 % slower in every step; the machine is steady, or its speed resembles the block
+ * before, or it drifts. Compared with Student's t after a fixed number of the same pairs, and with
+ * the rule on pairs whose sides have different arrivals. Each row is a share of seeded trials, so
+ * it is the same on every machine.
  *
  * Exits with 1 when a limit is missed.
  */

@@ -2,14 +2,14 @@
 /*
  * budget.c - whether the error budget covers the error of the run that follows.
  *
- * Each repeat calibrates for a level (bench/serve/calibrate.h) and then makes a run at that level,
- * which knows nothing of it, against a new simulator whose truth file gives the error that the run
- * really had. Of all repeats at least BUDGET_LEVEL must be covered: the mean error of TTFT and of
- * E2EL within its interval, the p99 of |ITL error| not above its bound. A budget that covers all
- * because it is absurdly wide says nothing, so the widths are shown too.
+ * Each repeat calibrates for a level (bench/serve/calibrate.h) and then makes an independent run at
+ * that level, against a new simulator whose truth file gives the run's real error. At least
+ * BUDGET_LEVEL of all repeats must be covered: the mean error of TTFT and of E2EL within its
+ * interval, the p99 of |ITL error| not above its bound. A very wide budget covers everything
+ * without meaning anything, so the widths are shown too.
  *
  * A calibration can be refused because the machine was busy. There is no budget then that could be
- * right or wrong, so the repeat is no run; of all at most REFUSED_PERCENT_MAX may be.
+ * right or wrong, so the repeat does not count; at most REFUSED_PERCENT_MAX of all may be refused.
  *
  * build/bench/budget --repeats 100 --strict is the whole; --only N runs one level alone. Each
  * repeat is a line on stderr as it ends, with the counts so far, so that nothing is lost when the

@@ -322,7 +322,7 @@ static bool holds(struct bed *w, const struct subject *e, double load)
 	return t.y[0] <= 0 && t.y[1] <= 0;
 }
 
-/* The largest number of requests at once that holds; the curve between whole numbers is none. */
+/* The largest number of requests at once that holds; only whole numbers count. */
 static double whole_truth(struct bed *w, const struct subject *e)
 {
 	double load = fmax(1, round(e->true_capacity));

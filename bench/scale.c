@@ -151,8 +151,8 @@ static double number(const struct json_value *v, const char *key)
 /* ---- streams ---- */
 
 /*
- * So many streams, or as many as the limit of open files allows: who has CAP_SYS_RESOURCE may raise
- * it.
+ * Returns this many streams, or as many as the limit of open files allows; with CAP_SYS_RESOURCE
+ * the limit is raised.
  */
 static unsigned allow_streams(unsigned streams)
 {

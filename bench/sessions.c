@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sessions.c - what 10,000 conversations that are under way at once cost the client: the largest
- * resident size of `profllm bench serve`, from its start to its exit, result file included.
+ * sessions.c - the memory of the client for 10,000 conversations at once: the largest resident size
+ * of `profllm bench serve`, from its start to its exit, result file included.
  *
  * Conversations arrive at 1,000 a second and have two pauses of 12 s between three turns, so none
  * has ended when the last one begins. That this held follows from the run's duration: the last one
  * began at least both pauses before the end, the first one ended at least both pauses after the
- * start, so all were under way together when the run was shorter than four pauses.
+ * start, so all were in progress together when the run was shorter than four pauses.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +53,7 @@ static int run_client(const char *const *argv, struct rusage *use, struct err *e
 	return 0;
 }
 
-/* Every conversation was completed, and all of them were under way at some time. */
+/* Every conversation was completed, and all of them were in progress at some time. */
 static int check_result(const char *path, double sessions, double pause_s, double *duration_s,
 			struct err *e)
 {

@@ -34,9 +34,9 @@
 #define PAIRS 8
 #define WINDOWS_MAX (2 * PAIRS)
 /*
- * system_begin and system_end, which open and close libraries, lie outside. A second that
- * begins this long after system_begin holds ten samples and one look-up of who descends from
- * the server: what every second of a long run holds.
+ * system_begin and system_end, which open and close libraries, are not measured. A second that
+ * begins this long after system_begin holds ten samples and one look-up of the server's
+ * descendants, like every second of a long run.
  */
 #define GUARD_NS 50000000ll
 #define WINDOW_NS 1000000000ll

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trends.c - how often the change points of trends are right on made-up series.
+ * trends.c - how often the change points of trends are right on generated series.
  *
  * A series has 60 commits, each the mean of three runs; every run scatters by 2 % and every commit
- * by 1.5 %, in the last rows every run has both by itself, and of commits 2 % are outliers of
- * +20 %. A step, where there is one, lies so that some many commits come after it. A step is
- * found when a point lies within two commits of it; in a series without one every point is
- * false, and with one those beyond two commits. Each row is a share of seeded trials, so it is
- * the same on every machine.
+ * by 1.5 %, in the last rows every run has both by itself, and 2 % of the commits are outliers of
+ * +20 %. A step, if any, is placed so that a given number of commits follow it. A step is found
+ * when a point is within two commits of it; in a series without one every point is false, and with
+ * one those beyond two commits. Each row is a share of seeded trials, so it is the same on every
+ * machine.
  *
  * Then a look every night, with what the dashboard uses: the last NIGHTS_WINDOW nights since the
  * last alarm, p < 1e-5, at least 3 %. Of 50 noisy series of a year, where nothing changes, the
  * alarms are counted; of series that step by 5 % at night STEP_NIGHT, those that are found within
- * two weeks. A night is the mean of three runs of one session; 2 % of the nights are slower, by
- * 15 % on average.
+ * two weeks. A night is the mean of three runs of one session; 2 % of the nights are slower, by 15
+ * % on average.
  */
 #include <math.h>
 #include <stdlib.h>

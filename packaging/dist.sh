@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# dist.sh OUT: the packages of the commit that is checked out, in the folder OUT (make dist).
+# dist.sh OUT: the packages of the checked-out commit, in the folder OUT (make dist).
 #
 #   profllm-VERSION.tar.gz                       source, with the pages built
 #   profllm_VERSION_ARCH.deb                     program and dashboard service for Debian 12
@@ -8,9 +8,9 @@
 #   *.spdx.json                                  what the two contain and are linked with
 #   SHA256SUMS
 #
-# Both programs are built from the source tarball. VERSION is the tag, or 0~git, date and commit where
-# there is none. Two builds of a commit give the same bytes, wherever and whenever, on machines with the
-# same compiler and libraries. DIST_WORK is a folder for what is made on the way (default: OUT/work).
+# Both programs are built from the source tarball. VERSION is the tag, or 0~git, date and commit
+# without one. Two builds of a commit give the same bytes, wherever and whenever, on machines with
+# the same compiler and libraries. DIST_WORK is a folder for intermediate files (default: OUT/work).
 set -euo pipefail
 source=$(cd "$(dirname "$0")/.." && pwd) out=$(realpath -m "${1:?usage: dist.sh OUT}")
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$source" log -1 --format=%ct)}

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # sbom.pl KIND PROGRAM [LIBRARY...]: a bill of materials (SPDX 2.3, JSON) of one package, to stdout.
 #
-# KIND is deb, portable or image. It lists the program, and of the Debian packages that dpkg knows: those
-# whose libraries the program is linked with, those that it loads when it needs them (the LIBRARY lines of
-# the sources), those whose static libraries are inside (portable), and with LIBRARY the files that lie in
-# an image. Nothing in it depends on the time or place of the build but SOURCE_DATE_EPOCH (default: the
-# program's time).
+# KIND is deb, portable or image. It lists the program, and of the Debian packages that dpkg knows:
+# those whose libraries the program is linked with, those that it loads when it needs them (the
+# LIBRARY lines of the sources), those whose static libraries are inside (portable), and with
+# LIBRARY the files in an image. Nothing in it depends on the time or place of the build except
+# SOURCE_DATE_EPOCH (default: the program's time).
 use strict;
 use warnings;
 use Digest::SHA;

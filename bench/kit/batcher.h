@@ -66,7 +66,7 @@ void batcher_draw(struct pcg64 *g, struct engine *e);
 double batcher_saturation(struct batcher *s, const struct engine *e, uint32_t n);
 /*
  * Empties the model, whose rng has been seeded and whose jobs are kept as memory. Poisson arrivals
- * of `rate`, or with slots > 0 a closed loop of so many requests.
+ * of `rate`, or with slots > 0 a closed loop of that many requests.
  */
 void batcher_begin(struct batcher *s, const struct engine *e, double rate, uint32_t slots);
 /* Lives until the clock is at `until` at least, or nothing is left. */

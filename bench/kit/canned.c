@@ -30,7 +30,7 @@ struct peer {
 	size_t want;       /* whole request; 0: the head is not complete yet */
 	uint32_t left;     /* events still to send */
 	size_t at;         /* bytes already sent of the piece being sent */
-	bool is_open;      /* an answer is under way */
+	bool is_open;      /* an answer is in progress */
 	char *head;        /* of a request that came in pieces */
 };
 
@@ -39,7 +39,7 @@ struct server {
 	int listener, epoll;
 	struct buf start, events, tail, whole;
 	struct peer *peer;
-	int *open;         /* descriptors with an answer under way, in turn */
+	int *open;         /* descriptors with an answer in progress, in turn */
 	uint32_t n_open;
 	bool is_flowing;
 	int64_t next_ns, busy_ns;

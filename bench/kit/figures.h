@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * figures.h - options of a bench program and what it measured; the part of kit.h that knows nothing
- * of load.
+ * figures.h - options of a bench program and its figures; the part of kit.h that is independent of
+ * load.
  */
 #pragma once
 #include <stdbool.h>

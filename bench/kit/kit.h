@@ -73,7 +73,7 @@ void sim_child_release(struct sim_child *s);
 struct canned_spec {
 	uint32_t events;       /* per answer */
 	uint32_t per_send;     /* events in one send; the whole answer in one send when 0 */
-	uint32_t wait_for;     /* nothing flows until so many answers are open */
+	uint32_t wait_for;     /* no data flows until this many answers are open */
 	int64_t interval_ns;   /* between two sends over all streams; 0: as fast as possible */
 	int64_t round_ns;      /* between two rounds over all streams; 0: no wait */
 };
@@ -95,10 +95,10 @@ size_t canned_answer_bytes(uint32_t events);
 /* ---- the raw reader ---- */
 
 /*
- * What every client must do at least: send, wait, receive; it looks at no byte.
- * is_like_ours: with the same calls as the client under test, which wants stamps
- * and sends head and body from two places, each body in its own memory; what
- * the client costs beyond that is its own code.
+ * The least that every client must do: send, wait, receive, without reading the bytes.
+ * is_like_ours: with the same calls as the client under test, which takes stamps and sends head and
+ * body from two places, each body in its own memory; what the client costs beyond that is its own
+ * code.
  */
 struct raw_spec {
 	uint16_t port;

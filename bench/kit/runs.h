@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * runs.h - made-up runs of 200 columns and questions about them, the same at every start.
+ * runs.h - generated runs of 200 columns and questions about them, the same at every start.
  *
  * 100 columns are constant, 20 almost (one run in a hundred differs), 44 have 2 to 300 texts with
  * Zipf's shares, "commit" has a new text every 100 runs, 33 are log-normal metrics that depend on
- * the model, run_id is another text in each run, and time goes on by half a minute.
+ * the model, run_id is another text in each run, and each run is half a minute later.
  */
 #pragma once
 #include "core/base/mem.h"
@@ -42,7 +42,7 @@ struct runs {
 	struct runs_category category[RUNS_CATEGORY];
 	uint64_t state;
 	size_t made;                   /* rows so far */
-	struct row row[RUNS_BATCH];    /* the batch made last; texts lie in batch */
+	struct row row[RUNS_BATCH];    /* the latest batch; texts live in batch */
 	struct arena batch;
 };
 

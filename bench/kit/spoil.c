@@ -204,7 +204,7 @@ static bool write_all(int to, const char *p, size_t n)
 	return true;
 }
 
-/* Bytes up to the end of the event that has the text; 0: none has it. */
+/* Bytes up to the end of the event that contains the text; 0: none does. */
 static size_t event_end(const char *p, size_t n, const char *text)
 {
 	const char *at = memmem(p, n, text, strlen(text));

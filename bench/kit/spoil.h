@@ -17,7 +17,7 @@
 
 /* A network in which there is loopback alone. */
 int spoil_own_network(struct err *e);
-/* So many local ports for this network's connections. */
+/* Limits the local ports for this network's connections to this many. */
 int spoil_few_ports(unsigned ports, struct err *e);
 
 #define SPOIL_NEAR "10.9.0.1" /* where the server listens */

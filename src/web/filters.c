@@ -371,7 +371,7 @@ static int make_options(const struct web_request *r, struct web_answer *a, struc
 }
 
 /*
- * Every page asks for them, and they hang on nothing but the data and the query: hundreds of columns,
+ * Every page asks for them, and they depend only on the data and the query: hundreds of columns,
  * each with its values, take longer to make than to send.
  */
 static int options(const struct web_request *r, struct web_answer *a, struct err *e)

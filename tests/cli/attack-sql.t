@@ -142,7 +142,7 @@ sub read_back {
 
 # ---- questions ----
 
-# Whichever way one asks for a value, the run that has it is found, and no other.
+# Every way to ask for a value finds the run that has it, and no other.
 sub ask_for {
 	my ($text, $i) = @_;
 	my %by = (in => { column => 'tags.note', in => ["n$text"] }, model => { column => 'server.model',

@@ -1,7 +1,8 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# Who gets into a dashboard: the token that it makes, the file in which the command line finds it, the
-# cookie of a browser, roles, names of hosts, Unix sockets; and that another user of the machine does not.
+# Access to a dashboard: the token that it makes, the file in which the command line finds it, the
+# cookie of a browser, roles, names of hosts, Unix sockets; and that another user of the machine has
+# none.
 use strict;
 use warnings;
 use FindBin;

@@ -165,7 +165,7 @@ my $wide = '{"date": "20260101-000000", ' . join(', ', map { "\"k$_\": $_" } 1 .
 $r = ask($d, 'POST', '/api/upload/raw', $wide);
 is($r->{status}, 422, 'two million keys');
 
-# ---- requests that are none ----
+# ---- malformed requests ----
 
 my $end = "HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n";
 my $chunked = "POST /api/upload/raw HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";

@@ -14,7 +14,7 @@ use Time::HiRes qw(sleep time);
 $ENV{XDG_RUNTIME_DIR} = $ENV{XDG_STATE_HOME} = "$ENV{HF_HOME}-state"; # rosters of this test alone
 mkdir $ENV{XDG_RUNTIME_DIR};
 
-# A run of so many requests, one after another, a tenth of a second each.
+# A run of this many requests, one after another, a tenth of a second each.
 sub config {
 	my ($name, $n) = @_;
 	return <<"END";
@@ -116,7 +116,7 @@ waitpid $d->{pid}, 0;
 my $began = time;
 my $again = start_dashboard('--store', $d->{store}, '--jobs-dir', 'jobs');
 is(ask($again, 'GET', '/api/health')->{status}, 200, 'another dashboard answers');
-cmp_ok(time - $began, '<', 10, 'soon'); # two seconds on a machine that does nothing else
+cmp_ok(time - $began, '<', 10, 'soon'); # two seconds on an idle machine
 $r = ask($again, 'GET', "/api/jobs/$fourth")->{json};
 is_deeply([$r->{state}, $r->{detail}{reason}], ['failed', 'the dashboard ended while it ran'],
 	'it tells what became of the run');

@@ -193,7 +193,7 @@ is(ask($d, 'GET', '/api/upload/status/0123456789abcdef')->{status}, 404, 'anothe
 
 my $metrics;
 my $done = qr/^profllm_jobs\{kind="upload",state="done"\} 1$/m;
-# What is in the store is as it was when the store was asked last.
+# Figures of the store are as of its last query.
 wait_for('the job to be counted', sub { ($metrics = ask($d, 'GET', '/metrics')->{content}) =~ $done });
 like($metrics, qr/^profllm_http_requests_total\{method="POST",route="\S+upload\/batch",status="202"\} 1$/m,
 	'requests are counted by route and status');

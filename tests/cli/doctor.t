@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# `doctor`: what it says of the machine that the test runs on, of the same one with lowered
-# limits, and of servers that are well, refuse, want a key or are not there.
+# `doctor`: its messages about the machine that the test runs on, about the same one with lowered
+# limits, and about servers that work, refuse, require a key or are missing.
 use strict;
 use warnings;
 use FindBin;

@@ -159,7 +159,7 @@ is(run(args => ['export', '--store', $stores[0], '--shown', 'all'])->{out}, $all
 ok(!-e 'nowhere.db' && run(args => [qw(export --store nowhere.db)])->{status} && !-e 'nowhere.db',
 	'a store that is only read is not made');
 
-# ---- places that are none ----
+# ---- invalid places ----
 
 spew('text.txt', "no database\n" x 100);
 for (['export', 'sqlite:none.db', 'none.db cannot be opened: No such file or directory'],

@@ -64,7 +64,7 @@ my @taken = qw(50 90 95 97 99);
 my %mlperf = ('p99.9' => '99~90', median => '50~00', map { ("p$_" => "$_~00") } @taken);
 my @ns = (1, 1e6);
 
-# What each tool's file becomes. "is": cells that are no figures, or are put together.
+# What each tool's file becomes. "is": cells that are not figures, or are combined.
 my @tool = (
 	{ file => 'aiperf.json', is => { source => 'aiperf', 'environment.aiperf' => '0.13.0',
 			completed => 12, failed => 0 },

@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# Files larger than the 64 MiB that are read at once: JSON lines and lists are taken in pieces, into a
-# store and by a dashboard; one result that large is refused with what to do, and so is damage, before
-# anything is kept.
+# Files larger than the 64 MiB that are read at once: JSON lines and lists are read in pieces, into
+# a store and by a dashboard; one result that large is refused with a remedy, and so is damage,
+# before anything is kept.
 use strict;
 use warnings;
 use FindBin;

@@ -16,7 +16,7 @@ use Test::More;
 
 my ($data, $stores) = ("$ENV{XDG_DATA_HOME}/profllm/store.db", 0);
 
-# What ingest says of each file, and at the end.
+# The lines that ingest prints for each file, and at the end.
 sub ingest {
 	my (@args) = @_;
 	my $r = run(args => ['ingest', @args, '--json']);
@@ -302,7 +302,7 @@ run(args => [qw(run --config run.yaml --output made/suite.json --progress none)]
 	ok(has_line($r->{err}, '*bare/10.json: The document has no schema_version.'), 'of one file');
 }
 
-# ---- conflicts, files that are none, packed ones ----
+# ---- conflicts, invalid files, packed ones ----
 
 sub document {
 	my ($id, $throughput, %more) = @_;

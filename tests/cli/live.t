@@ -40,7 +40,7 @@ sub terminal
 
 sub resize { ioctl($_[0]{fd}, $resize, my $size = pack 'S4', $_[2], $_[1], 0, 0) or die "size: $!" }
 
-# Reads what comes for so long, or until done() says so; false when the program has ended.
+# Reads output for this long, or until done() is true; false when the program has ended.
 sub look
 {
 	my ($t, $seconds, $done) = @_;
@@ -272,7 +272,7 @@ END
 	like($r->{err}, qr/--live shows one run at a time, but this suite runs several experiments at once/);
 }
 
-# Where there is no terminal, or it is not wanted.
+# Without a terminal, or if it is not wanted.
 check_run('stderr is no terminal', run(args => [args($sim, '--num-prompts', '5')]), { status => 0,
 	warn => ['Benchmark: 5/5 *'] });
 {

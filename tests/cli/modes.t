@@ -11,7 +11,7 @@ use Test::More;
 
 my $small = slurp("$FindBin::Bin/../unit/token/small.json");
 
-# A tekken.json of the single bytes, with three special tokens in front.
+# A tekken.json of the single bytes, preceded by three special tokens.
 my $tekken = '{"config": {"pattern": "\\\\S+|\\\\s+", "version": "v3", "default_vocab_size": 259,'
 	. ' "default_num_special_tokens": 3}, "vocab": ['
 	. join(',', map { sprintf '{"rank": %d, "token_bytes": "%s", "token_str": null}', $_,

@@ -226,7 +226,7 @@ function dotOf(s: Spot, index: number, { o, ink, sides, isMany }: Styled): objec
 	};
 }
 
-/** Through these points in their order, in a colour; of repeats a thin line over the interval of their median. */
+/** A line through these points in order; for repeats a thin line over their median's interval. */
 function joined(id: string, points: CurvePoint[], color: string, opacity: number): object {
 	return { type: 'line', id, silent: true, symbol: 'none', z: 2,
 		lineStyle: { color, width: 2, opacity }, data: points.map((p) => [p.x, p.y]) };

@@ -52,8 +52,8 @@ export const stepValue = (column: string, v: ImpactStep['from']): string =>
 	(v === null ? 'not set' : showValue(column, v));
 
 /**
- * What changes the metric most, and what does not change it; from the steps, the largest first. A step from a
- * value to another one comes before one from runs that have no value, which nobody can choose.
+ * What changes the metric most, and what does not change it; from the steps, the largest first. A
+ * step between two values precedes one from runs without a value, which users cannot choose.
  */
 export function impactText(list: ImpactStep[], metric: string, label: (column: string) => string): string {
 	const isSure = (s: ImpactStep): boolean => (s.interval ? s.interval[0] * s.interval[1] > 0 : false);
