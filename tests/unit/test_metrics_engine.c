@@ -181,7 +181,7 @@ static void test_diffusion(void **state)
 	assert_true(m.diffusion.is_reported && m.diffusion.denoising_steps == 0);
 	assert_true(m.diffusion.committed_per_step == 0 && m.diffusion.steps_per_canvas == 0);
 	metrics_release(&m);
-	r.series[2]->point[1].value = 0; /* the value of the other counter */
+	r.series[2]->point[1].value = 0; /* a division by 0, too */
 	m = score(&r);
 	assert_false(m.diffusion.is_reported);
 	metrics_release(&m);

@@ -38,7 +38,7 @@ struct slo_request {
 	double age_s;             /* of an unfinished one: since it was sent */
 	double ttft_s;            /* NAN: no token yet */
 	double e2el_s;            /* of one that has ended */
-	double tokens;            /* tokens of its answer; NAN: not known */
+	double tokens;            /* of the answer of one that has ended */
 	bool is_failed;
 };
 /*

@@ -214,7 +214,7 @@ struct draft_lot {
 	const struct take *take;
 	struct arena arena;
 	size_t n, too_long;    /* too_long: beyond --max-model-len, over all lots */
-	size_t past_input;     /* dropped for being beyond take->input_max */
+	size_t past_input;     /* beyond take->input_max, over all lots */
 	struct draft draft[AT_ONCE];
 	size_t index[AT_ONCE];  /* in the set's order */
 	size_t prompt_tokens[AT_ONCE], answer_tokens[AT_ONCE];
