@@ -582,6 +582,7 @@ static void take_found(const struct capacity *c, const struct series *s, struct 
 	out->rate = found;
 }
 
+/* NAN: not known. */
 static double gpus_of(const struct capacity *c, size_t row)
 {
 	double sum = 0, given = number_at(c, c->first_fact + GPUS, row);
@@ -600,7 +601,18 @@ static double gpus_of(const struct capacity *c, size_t row)
 		}
 		sum += is_known ? product : 0;
 	}
-	return sum > 0 ? sum : given >= 1 ? given : 1;
+	return sum > 0 ? sum : given >= 1 ? given : NAN;
+}
+
+/* Results of a single GPU say nothing of it. Next to others one that says nothing is not known. */
+static void suppose_gpus(struct answer_row *a, size_t n)
+{
+	bool is_any = false;
+
+	for (size_t i = 0; i < n; i++)
+		is_any |= !isnan(a[i].gpus_each);
+	for (size_t i = 0; i < n && !is_any; i++)
+		a[i].gpus_each = 1;
 }
 
 /* Dollars of an hour of one of its GPUs; NAN: there is no price. */
@@ -798,6 +810,7 @@ int analyse_capacity(const struct analyse_request *r, struct json_writer *w, str
 		take_found(&c, &l.series[i], &a[i]);
 		carried = fmax(carried, a[i].rate.value);
 	}
+	suppose_gpus(a, l.shown);
 	if (isnan(c.rate) && carried > 0)
 		c.rate = rounded(RATE_SHARE * carried, false);
 	for (size_t i = 0; i < l.shown; i++) {

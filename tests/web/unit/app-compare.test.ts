@@ -4,13 +4,12 @@ import {
 } from '../../../web/src/app/pages/compare/groups';
 import {
 	answerOf, bestBaseline, commonReason, countsText, headlineOf, noticesOf, shownComparison,
-	sidesOf, toneOf,
-} from '../../../web/src/app/pages/compare/words';
+	sidesOf, toneOf, sharedReasons } from '../../../web/src/app/pages/compare/words';
 import { sizeText } from '../../../web/src/app/pages/compare/metrics';
 import { intervalText, percent } from '../../../web/src/app/common/interval';
 import { rangeOf, ticksOf } from '../../../web/src/app/pages/compare/forest';
 import {
-	aloneReason, configuredOf, mainlyAt, panelColumns, panelsOf,
+	aloneReason, configuredOf, inShort, mainlyAt, panelColumns, panelsOf,
 } from '../../../web/src/app/pages/compare/configured';
 import { differsBetween } from '../../../web/src/app/pages/compare/parameters';
 import { EVERYTHING } from '../../../web/src/app/filter';
@@ -103,9 +102,27 @@ it('calls no difference what a stray run or the names of runs make', () => {
 	expect(is(p('dtype', [[null, 99], ['auto', 1]], [[null, 100]]))).toBe(false);
 	expect(is(p('dtype', [[null, 97], ['auto', 3]], [[null, 100]]))).toBe(true);
 	expect(is(p('dtype', [['fp8', 100]], [['bf16', 100]]))).toBe(true);
+	expect(is(p('rate', [[1, 50], [8, 49], [10, 1]], [[8, 60], [1, 40]]))).toBe(false);
+	expect(is(p('rate', [[1, 50], [10, 50]], [[1, 100]]))).toBe(true);
 	const names = (at: number): [unknown, number][] => Array.from({ length: 9 }, (_, i) => [`r${at + i}`, 1]);
 	expect(is(p('tags.note', names(0), names(9)))).toBe(false);
 	expect(is(p('name', names(0), names(9)))).toBe(true);
+});
+
+it('names configurations shortly in sentences too, and a reason of several metrics once', () => {
+	const list = [1, 10].map((rate) => ({ configuration: `dtype=fp8, request_rate=${rate}`, values: ['fp8', rate],
+		ids: [[1], [2]] }));
+	const known = configuredOf({ configurations: list, matched_by: ['server.dtype', 'benchmark.request_rate'],
+	} as unknown as Compare);
+	const metric = (reason: string | null): CompareMetric => ({ reason } as CompareMetric);
+	const c = { notes: ['most in dtype=fp8, request_rate=10'], metrics: [metric('x in dtype=fp8, request_rate=1'),
+		metric(null)] } as unknown as Comparison;
+	const short = inShort(c, known);
+	expect(short.notes).toEqual(['most in 10/s']);
+	expect(short.metrics.map((m) => m.reason)).toEqual(['x in 1/s', null]);
+	const [a, b, other] = [metric('few'), metric('few'), metric('far')];
+	expect([...sharedReasons([a, b, other, metric(null)])]).toEqual([['few', [a, b]]]);
+	expect(sharedReasons([a, b]).size).toBe(0);
 });
 
 it('says where a change mainly lies, if one column explains it', () => {

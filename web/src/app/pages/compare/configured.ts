@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // configured.ts: configurations by the values of the columns that they are matched on: short names, and
 // panels with a line per configuration over the load.
-import type { Compare, CompareMetric } from '../../../lib/api';
+import type { Compare, CompareMetric, Comparison } from '../../../lib/api';
 import type { Cell } from '../../api';
 import { shortValue } from '../runs/names';
 
@@ -74,6 +74,16 @@ export function configuredOf(answer: Pick<Compare, 'configurations' | 'matched_b
 		return some.map(({ configuration: name, ids, values }, i): [string, Configured] =>
 			[name, { name, ids, values, short: short[i] }]);
 	}));
+}
+
+/** Sentences name configurations by all that is matched; here by what tells them apart. */
+export function inShort(c: Comparison, by: Map<string, Configured>): Comparison {
+	const names = [...by.values()].filter((o) => o.short !== o.name && o.name !== 'all runs')
+		.sort((a, b) => b.name.length - a.name.length);
+	const short = (text: string): string => names.reduce((now, o) =>
+		(now.includes(o.name) ? now.replaceAll(o.name, o.short) : now), text);
+	return { ...c, notes: c.notes.map(short), metrics: c.metrics.map((m) => ({ ...m,
+		reason: m.reason === null ? null : short(m.reason) })) };
 }
 
 /** A configuration at a load: both sides of the metric. */

@@ -24,7 +24,7 @@ import {
 	GROUPS_MAX, keptCodec, namesOf, nearColumns, ofChosen, ofKept, ofRuns, ofValues, type Kept,
 } from './groups';
 import { ComparisonCard } from './comparison';
-import { baselineOf, configuredOf } from './configured';
+import { baselineOf, configuredOf, inShort } from './configured';
 import { Headline, usePrimary } from './metrics';
 import { Parameters } from './parameters';
 import { bestBaseline, noticesOf, shownComparison } from './words';
@@ -181,9 +181,10 @@ function Notices({ lines }: { lines: string[] }): ReactNode {
 function Result({ answer, columns }: { answer: Answer; columns: Columns }): ReactNode {
 	const [primary, setPrimary] = usePrimary(), isBlock = useIsBlock();
 	const [side, setSide] = useUrlState('side', none);
-	const chosen = shownComparison(answer.comparisons, side);
-	const by = useMemo(() => configuredOf(answer, chosen ? [baselineOf(answer), chosen.group] : []),
-		[answer, chosen]);
+	const given = shownComparison(answer.comparisons, side);
+	const by = useMemo(() => configuredOf(answer, given ? [baselineOf(answer), given.group] : []),
+		[answer, given]);
+	const chosen = useMemo(() => given && inShort(given, by), [given, by]);
 	return (
 		<>
 			{chosen && <Headline answer={answer} chosen={chosen} by={by} columns={columns} primary={primary}

@@ -13,7 +13,7 @@ import { measured } from '../../show';
 import { flagCodec, textCodec, useUrlState } from '../../url';
 import { mainlyAt, type Configured } from './configured';
 import { ForestAxis, ForestRow, rangeOf } from './forest';
-import { answerOf, commonReason, headlineOf, sidesOf, toneOf, type Tone } from './words';
+import { answerOf, commonReason, headlineOf, sharedReasons, sidesOf, toneOf, type Tone } from './words';
 
 const text = textCodec(''), onlyEqual = flagCodec();
 export const TONE_CLASS: Record<Tone, string> = { good: 'good-text', bad: 'bad-text', plain: '' };
@@ -127,7 +127,7 @@ function Row({ m, columns, range, isChosen, onChoose, isCounted, common }: RowPr
 				{isShown && percent(m.effect)}</td>
 			<td className="forest-cell" title={intervalText(m.interval)}>{isShown && <ForestRow e={m} range={range} tone={tone} />}</td>
 			<td><span className={TONE_CLASS[tone]}>{m.words}</span>{m.is_primary && <span className="tag">primary</span>}
-				{m.reason && m.reason !== common && <p className="dim small-text">
+				{m.reason && !common.includes(m.reason) && <p className="dim small-text">
 					{m.reason.replace(/ of it$/, '')}</p>}</td>
 		</tr>
 	);
@@ -140,6 +140,7 @@ interface FiguresProps {
 export function Figures({ c, shown, columns, chosen, onChoose }: FiguresProps): ReactNode {
 	const range = rangeOf(shown.filter((m) => m.verdict !== 'not_comparable'));
 	const isCounted = shown.some((m) => m.n_configurations > 1), common = commonReason(shown);
+	const shared = useMemo(() => sharedReasons(shown), [shown]);
 	return (
 		<div className="scroll-x" tabIndex={0} role="group" aria-label={`Metrics of ${c.side}`}>
 			<table className="plain-table figures">
@@ -155,9 +156,12 @@ export function Figures({ c, shown, columns, chosen, onChoose }: FiguresProps): 
 				</tr></thead>
 				<tbody>{shown.map((m) => (
 					<Row key={m.metric} m={m} columns={columns} range={range} isChosen={m.metric === chosen}
-						onChoose={() => onChoose(m.metric)} isCounted={isCounted} common={common} />
+						onChoose={() => onChoose(m.metric)} isCounted={isCounted}
+						common={[...common ? [common] : [], ...shared.keys()]} />
 				))}</tbody>
 			</table>
+			{[...shared].map(([reason, list]) => <p key={reason} className="dim small-text" data-shared-reason="">
+				{list.map((m) => columns.measure(m.metric).label).join(', ')}: {reason.replace(/ of it$/, '')}.</p>)}
 			{common && <p className="dim small-text" data-common-reason="">All metrics: {common.replace(/ of it$/, '')}.</p>}
 		</div>
 	);

@@ -21,11 +21,13 @@ const shortText = (text: string): string => (/^[0-9a-f]{16,}$/i.test(text) ? tex
 const isName = (values: CompareValue[] | undefined): boolean => (values?.length ?? 0) > VALUES_SHOWN
 	&& values!.every((v) => v.count === 1);
 
-/** All groups have the same value, but for a few runs of one. */
+/** Values that not all groups have are those of a few runs. */
 function isStray(p: CompareParameter, groups: Compare['groups'], shown: number[]): boolean {
-	const most = shown.map((g) => p.values[g]?.at(0));
-	return most.every((v, i) => v !== undefined && String(v.value) === String(most[0]?.value)
-		&& v.count >= (1 - STRAY_SHARE) * groups[shown[i]].n);
+	const isIn = (v: CompareValue, g: number): boolean =>
+		(p.values[g] ?? []).some((o) => String(o.value) === String(v.value));
+	return shown.every((g) => (p.values[g] ?? []).length < VALUES_KNOWN_MAX
+		&& (p.values[g] ?? []).filter((v) => !shown.every((h) => isIn(v, h)))
+			.reduce((sum, v) => sum + v.count, 0) <= STRAY_SHARE * groups[g].n);
 }
 
 function Values({ column, values }: { column: string; values: CompareValue[] }): ReactNode {

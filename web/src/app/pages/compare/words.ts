@@ -96,6 +96,15 @@ export function commonReason(metrics: readonly CompareMetric[]): string | null {
 		? first.reason : null;
 }
 
+/** Reasons that some of these metrics share, but not all, each with its metrics. */
+export function sharedReasons(metrics: readonly CompareMetric[]): Map<string, CompareMetric[]> {
+	const by = new Map<string, CompareMetric[]>();
+	for (const m of metrics)
+		if (m.reason !== null)
+			by.set(m.reason, [...by.get(m.reason) ?? [], m]);
+	return new Map([...by].filter(([, list]) => list.length > 1 && list.length < metrics.length));
+}
+
 /** The comparison that is shown: the one asked for, else the first that could be made. */
 export const shownComparison = (comparisons: readonly Comparison[], group: number): Comparison | undefined =>
 	comparisons.find((c) => c.group === group) ?? comparisons.find((c) => !c.refused

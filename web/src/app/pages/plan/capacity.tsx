@@ -216,7 +216,8 @@ function Others({ list }: { list: Named[] }): ReactNode {
 						<th scope="col" className="num">Runs</th></tr></thead>
 					<tbody>{list.map((c) => (
 						<tr key={keyId(c.key)}><th scope="row" title={c.full}>{c.name || 'All runs'}</th>
-							<td>{STATES[c.state] || c.reason}</td>
+							<td>{c.gpus_per_server === null ? 'It is not known how many GPUs a server has'
+								: STATES[c.state] || c.reason}</td>
 							<td className="num">{c.rate_per_server.value !== null && <>at least{' '}
 								<Num v={c.rate_per_server.value} /></>}</td>
 							<td className="num" data-value={c.runs}>{whole(c.runs)}</td></tr>

@@ -53,7 +53,7 @@ function Table({ answer, columns }: { answer: Answer; columns: Columns }): React
 			<div className="scroll-x" tabIndex={0} role="region" aria-label="Table of speedup and efficiency">
 				<table className="plain-table scaled">
 					<thead><tr><th scope="col">Series</th>
-						<th scope="col" className="num break">{columns.measure(answer.by).label}</th>
+						<th scope="col" className="num">{columns.measure(answer.by).label}</th>
 						<th scope="col" className="num">Runs</th>
 						<th scope="col" className="num">Median {columns.measure(answer.metric).label}
 							{answer.unit && ` (${answer.unit})`}</th>
