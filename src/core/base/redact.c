@@ -857,7 +857,7 @@ static void learn_line(struct str line, bool is_header)
 			    .headers_end = is_header ? line.n : 0 };
 
 	learn_spans(&f);
-	/* A line without a separator is refused, so all its words may be secret. */
+	/* Refused by its reader, and the value cannot be located: every word may be secret. */
 	if (is_header && !memchr(line.p, '=', line.n) && !memchr(line.p, ':', line.n))
 		while (line.n)
 			learn(str_cut(&line, ' '));

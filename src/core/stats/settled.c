@@ -115,9 +115,7 @@ size_t settled_warm_up(const double *in_time, size_t n)
 		before = stats_mean(rank, cut);
 		after = stats_mean(rank + cut, n - cut);
 		alone = variance(rank + cut, n - cut, after);
-		/*
-		 * The long-run variance of alternating values is too small for the mean of a few.
-		 */
+		/* The variance of alternating values is at least that of independent ones here. */
 		spread = fmax(long_run_variance(rank + cut, n - cut, after), alone);
 		error = sqrt(spread * (1 / (double)cut + 1 / (double)(n - cut)));
 		if (fabs(before - after) <= SETTLED_SIGMAS * error ||

@@ -82,7 +82,7 @@ static enum doctor_verdict level(double value, double note, double problem)
 	return value > problem ? DOCTOR_PROBLEM : value > note ? DOCTOR_NOTE : DOCTOR_OK;
 }
 
-/* What is too long for its place is cut. */
+/* Text that is too long for its field is cut. */
 __attribute__((format(printf, 3, 4)))
 static void say(char *out, size_t room, const char *fmt, ...)
 {
@@ -98,7 +98,7 @@ static void say(char *out, size_t room, const char *fmt, ...)
 #define COMMAND(...) say(r->command, sizeof(r->command), __VA_ARGS__)
 #define NOT_KNOWN() VALUE("not known")
 
-/* How many streams n of something suffice for, and what that means. Returns the largest goal. */
+/* Judges how many streams n of something suffices for. Returns the largest goal reached. */
 static int64_t judge_streams(int64_t n, struct doctor_row *r)
 {
 	static const int64_t goals[] = { DOCTOR_STREAMS_MOST, DOCTOR_STREAMS_MANY,

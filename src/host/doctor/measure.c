@@ -15,7 +15,7 @@
 
 #define WAKEUP_NS 1000000     /* from one wake-up to the next */
 #define WAKEUPS_MAX 10000     /* ten seconds of them */
-#define CLOCK_BATCHES 20      /* the fastest of so many counts: others were interrupted */
+#define CLOCK_BATCHES 20      /* the fastest of this many counts: others were interrupted */
 #define CLOCK_READS 1000
 
 static double clock_cost_ns(void)
@@ -65,7 +65,7 @@ static void measure_wakeups(double seconds, struct doctor_machine *m)
 	free(late_us);
 }
 
-/* What the kernel knows of its clock (adjtimex(2)); asking changes nothing. */
+/* Reads the kernel's clock state (adjtimex(2)); changes nothing. */
 static void read_time_state(struct doctor_machine *m)
 {
 	struct timex t = { 0 };

@@ -80,7 +80,7 @@ static struct str next_word(struct str *rest)
 	return word;
 }
 
-/* What follows key at the start of a line; empty: there is no such line. */
+/* The text after key at the start of a line; empty: there is no such line. */
 static struct str line_of(struct str text, const char *key)
 {
 	while (text.n) {
@@ -184,7 +184,7 @@ static bool parse_cpus(struct str list, cpu_set_t *set)
 	return true;
 }
 
-/* Those that this process may use; false, and all there could be: not known. */
+/* CPUs that this process may use; false: unknown, and set has all possible ones. */
 static bool allowed_cpus(const char *root, cpu_set_t *set)
 {
 	struct buf text = { 0 };
@@ -248,7 +248,7 @@ static void read_clocks(const char *root, struct doctor_machine *m)
 
 /* ---- counters ---- */
 
-/* "cpu3 user nice system idle iowait irq softirq steal ..." of those that we may use. */
+/* Sums "cpu3 user nice system idle iowait irq softirq steal ..." over the CPUs we may use. */
 static void count_cpus(const char *root, double ticks_per_s, struct doctor_counters *c)
 {
 	enum { IDLE = 3, IOWAIT, STEAL = 7, FIELDS };

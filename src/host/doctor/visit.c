@@ -16,7 +16,7 @@
 #include "host/doctor/doctor.h"
 #include "input/fetch/fetch.h"
 
-#define CONNECTS 5         /* the median of so many is shown */
+#define CONNECTS 5         /* the median of this many is shown */
 #define WAIT_MS 10000      /* for a connection, a handshake, an answer */
 #define MODELS_SHOWN 4
 
@@ -70,7 +70,7 @@ static bool resolve(struct visitor *w)
 	return true;
 }
 
-/* A connected descriptor; -1: the stage says why there is none. */
+/* A connected descriptor; -1: the stage has the reason. */
 static int connect_once(struct visitor *w, double *ms)
 {
 	int64_t from = clock_mono_ns();
@@ -179,7 +179,7 @@ static void try_tls(struct visitor *w, int fd)
 
 /* ---- answers ---- */
 
-/* The status; 0: no answer, and the stage says why. */
+/* The status; 0: no answer, and the stage has the reason. */
 static long get(struct visitor *w, const char *path, struct doctor_stage *s, struct buf *body)
 {
 	struct fetch_opts opts = { .is_insecure = w->v->is_insecure, .ca_file = w->v->ca_file,

@@ -119,7 +119,7 @@ const struct engine_arg *engine_arg_beginning(struct str typed, bool is_switch, 
 			still = arg;
 		}
 	}
-	/* What is gone makes no beginning ambiguous. */
+	/* Removed arguments do not make a prefix ambiguous. */
 	*is_several = n > 1 && n_still != 1;
 	return *is_several ? NULL : n_still == 1 ? still : found;
 }
@@ -387,7 +387,7 @@ static void look(const struct engine_arg *arg, struct str plain, struct found_ar
 	out->n++;
 }
 
-/* name: with dashes. What is gone counts only when nothing else begins so. */
+/* name: with dashes. Removed arguments only match if no others do. */
 static struct found_arg beginning(const void *self, struct str name)
 {
 	struct str plain = { name.p + 2, name.n - 2 };
@@ -466,7 +466,7 @@ const char *engine_foreign_nearest(const void *self, struct str name)
 	return arg && engine_arg_is_engines(arg, self != NULL) ? near : NULL;
 }
 
-/* What is gone from the newest version passes, and is not shown. */
+/* Arguments removed from the newest version are accepted but not shown. */
 bool engine_foreign_row(const void *self, size_t i, struct opt_foreign_row *out)
 {
 	static const char *const names[ENGINE_KINDS] = {

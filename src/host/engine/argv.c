@@ -35,7 +35,7 @@ char *const *engine_argv_begin(char *const *argv)
 	return NULL;
 }
 
-/* argparse's rule: begins with "-", is no negative number and holds no blank. */
+/* argparse's rule: begins with "-", is not a negative number and has no blank. */
 static bool is_option(const char *text)
 {
 	bool has_digit = false;
@@ -263,7 +263,7 @@ static int find_value(const struct engine_token *t, struct err *e)
 	return 0;
 }
 
-/* -1 with what is wrong with the token. */
+/* -1 with the fault of the token. */
 static int find_fault(const struct engine_token *t, bool has_model, unsigned version,
 		      struct err *e)
 {
@@ -344,10 +344,10 @@ static char *const *first_of(char *const *argv)
 
 /* ---- one value ---- */
 
-/* What a command says of one argument; text NULL: nothing. */
+/* The value of one argument in a command; text NULL: none. */
 struct said_arg {
 	const char *text;
-	struct str name; /* of the token that said it, as it was typed */
+	struct str name; /* the token's name as typed */
 };
 
 static const char *joined(const struct engine_token *t, struct arena *a)
@@ -554,7 +554,7 @@ static bool is_same(const char *a, const char *b)
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* Marks the arguments a command speaks of. */
+/* Marks the arguments that a command names. */
 static void mark(char *const *argv, bool *is_named)
 {
 	const struct engine_arg *model = engine_arg_find(STR("model"));
@@ -613,7 +613,7 @@ static const char *unknown_text(char *const *argv, struct str name, struct arena
 	return text;
 }
 
-/* Those of a; of b alone, when is_b. */
+/* Unknown arguments that differ: those of a; with is_b, those only in b. */
 static size_t diff_unknown(char *const *a, char *const *b, bool is_b, struct arena *arena,
 			   struct buf *out)
 {

@@ -28,7 +28,7 @@ const struct engine_arg *engine_extra_find(const struct engine_extra *x, struct 
 
 /* ---- files ---- */
 
-/* Whether it consists of letters, digits and strokes; small letters and dashes alone if asked. */
+/* Only letters, digits, "-" and "_"; is_plain: only small letters and "-". */
 static bool is_name(struct str name, bool is_plain)
 {
 	for (size_t i = 0; i < name.n; i++) {
@@ -60,7 +60,7 @@ static const char *joined(const struct json_value *list, struct arena *a)
 	return out;
 }
 
-/* Help does not tell kinds apart that are typed alike. */
+/* Kinds that help cannot distinguish because they are typed alike. */
 static bool is_bare(enum engine_kind kind)
 {
 	return kind == ENGINE_FLAG || kind == ENGINE_SWITCH;
@@ -93,7 +93,7 @@ static int read_one(const struct json_value *v, struct arena *a, struct engine_a
 			       "float, text, list or json", name.p, (int)(kind.n < 80 ? kind.n : 80),
 			       kind.p);
 	out->name = name.p;
-	/* One that the table has keeps what help does not tell: its range, its finer kind. */
+	/* A known argument keeps what help does not show: its range, its finer kind. */
 	was = engine_arg_find(name);
 	if (was && !is_other_kind(out->kind, was->kind)) {
 		*out = *was;
@@ -296,7 +296,7 @@ struct help_reader {
 
 /* ---- what is given with it ---- */
 
-/* "{a,b}", "['a', 'b']": blank-separated, "None" apart. */
+/* "{a,b}", "['a', 'b']" as blank-separated words; "None" becomes a flag. */
 static const char *choices_of(struct str s, struct engine_arg *arg, struct arena *a)
 {
 	struct buf text = { 0 };
@@ -320,7 +320,7 @@ static const char *choices_of(struct str s, struct engine_arg *arg, struct arena
 	return out;
 }
 
-/* What follows a spelling, in place of a value: "", "X", "[X]", "X [X ...]", "{a,b}", "['a', 'b']". */
+/* Interprets the word after a spelling: "", "X", "[X]", "X [X ...]", "{a,b}", "['a', 'b']". */
 static void read_value_name(struct help_reader *r, struct str s)
 {
 	struct engine_arg *arg = &r->arg;
@@ -420,7 +420,7 @@ static struct str cut_default(struct str *text)
 	return STR("");
 }
 
-/* A number's default tells that it is one. */
+/* A numeric default shows that the argument is a number. */
 static void take_default(struct help_reader *r, struct str value)
 {
 	struct engine_arg *arg = &r->arg;
@@ -512,7 +512,7 @@ static void read_line(struct help_reader *r, struct str line)
 			r->group = "Server";
 	} else if (indent == 2 && line.p[2] == '-' && *r->group) {
 		end_argument(r);
-		/* Where the text begins on an argument's own line; its end when it does not. */
+		/* Where help begins on an argument's own line; the line's end without any. */
 		at = line.n > TEXT_COLUMN && line.p[TEXT_COLUMN] != ' ' &&
 		     line.p[TEXT_COLUMN - 1] == ' ' && line.p[TEXT_COLUMN - 2] == ' ' ?
 		     TEXT_COLUMN : line.n;

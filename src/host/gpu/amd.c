@@ -27,7 +27,7 @@ struct amd_card {
 	char *device;    /* its folder */
 	char *sensors;   /* its hwmon folder; NULL */
 	uint64_t id;     /* KFD's; 0: none */
-	unsigned order;  /* of its KFD node; those without come last */
+	unsigned order;  /* of its KFD node; GPUs without one come last */
 	char pci[32];
 };
 
@@ -39,7 +39,7 @@ struct amd {
 
 /* ---- small files ---- */
 
-/* The file's text without blanks at its ends; "" when there is none. Caller frees. */
+/* The file's text without surrounding blanks; "" if there is none. Caller frees. */
 static char *text_of(const char *folder, const char *name)
 {
 	char *path = file_join(folder, name), text[SYSFS_BYTES_MAX];
@@ -179,7 +179,7 @@ static void keep_card(void *ctx, const char *path, unsigned number)
 	free(hwmon);
 }
 
-/* A node says where it sits: location_id is bus, device and function of its PCI domain. */
+/* A node's location_id is bus, device and function in its PCI domain. */
 static void match_node(void *ctx, const char *path, unsigned number)
 {
 	struct amd *v = ctx;
@@ -281,7 +281,7 @@ void amd_sample(const struct amd *v, size_t i, struct gpu_sample *out)
 				 out->memory_used_bytes;
 	out->sm_clock_mhz = clock_of(c->device, "pp_dpm_sclk", false);
 	out->memory_clock_mhz = clock_of(c->device, "pp_dpm_mclk", false);
-	/* Older boards tell a mean, newer ones the moment. */
+	/* Older boards report a mean, newer ones the current value. */
 	out->power_w = number_of(c->sensors, "power1_average", 1e-6);
 	if (isnan(out->power_w))
 		out->power_w = number_of(c->sensors, "power1_input", 1e-6);

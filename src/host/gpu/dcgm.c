@@ -46,7 +46,7 @@ struct field_value {
 	union { int64_t i; double d; char text[256]; char bytes[4096]; } is;
 };
 
-/* DCGM's number, where its value goes, and what it is multiplied with: shares become per cent. */
+/* DCGM's number, the target of its value, and a factor: shares become per cent. */
 static const struct { unsigned short field; size_t offset; double unit; } fields[] = {
 	{ 1002, offsetof(struct gpu_sample, sm_active_percent), 100 },
 	{ 1004, offsetof(struct gpu_sample, tensor_active_percent), 100 },
@@ -88,7 +88,7 @@ struct dcgm {
 	struct dcgm_calls call;
 	handle engine, group;
 	bool is_watching;
-	int *id;         /* DCGM's number of each GPU of the set; -1: it does not know it */
+	int *id;         /* DCGM's number for each GPU of the set; -1: unknown to it */
 };
 
 /* The library is never closed: it has threads of its own. */

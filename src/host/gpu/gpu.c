@@ -14,7 +14,7 @@
 
 /* ---- what CUDA_VISIBLE_DEVICES and its kin leave ---- */
 
-/* Places of whole GPUs of one maker, in the order in which a variable counts them. */
+/* Positions of one maker's whole GPUs, in the order in which a variable counts them. */
 struct counted_gpus {
 	size_t *place;
 	size_t n;
@@ -61,7 +61,7 @@ static bool is_chosen(const struct counted_gpus *c, size_t place)
 	return false;
 }
 
-/* The words of the list, each looked for among those counted; in their order. */
+/* Looks up each word of the list among the counted ones; in the list's order. */
 static struct counted_gpus choose(const struct gpu_set *s, const struct counted_gpus *c,
 				  enum gpu_maker maker, const char *text)
 {
@@ -164,8 +164,8 @@ struct gpu_set *gpu_open(const struct gpu_opts *o)
 	s->n_nvidia = s->n;
 	amd_open(sysfs && *sysfs ? sysfs : "/sys", s, &s->amd);
 	/*
-	 * As the makers' libraries read them: a word that names nothing ends the list. ROCR counts
-	 * AMD's GPUs; HIP, or CUDA where HIP is not set, counts those that ROCR leaves.
+	 * As the makers' libraries read them: an unknown word ends the list. ROCR counts AMD's
+	 * GPUs; HIP, or CUDA if HIP is not set, counts those that ROCR leaves.
 	 */
 	narrow(s, GPU_NVIDIA, cuda, NULL);
 	narrow(s, GPU_AMD, getenv("ROCR_VISIBLE_DEVICES"), hip ? hip : cuda);
@@ -259,7 +259,7 @@ enum gpu_link gpu_link(const struct gpu_set *s, size_t a, size_t b)
 	y = &s->gpu[b];
 	if (a < s->n_nvidia)
 		link = nvml_link(s->nvml, a, b);
-	/* What the driver does not tell, the memory bus does. */
+	/* If the driver does not report the link, derive it from the NUMA nodes. */
 	if (link == GPU_LINK_UNKNOWN && x->numa >= 0 && y->numa >= 0)
 		link = x->numa == y->numa ? GPU_LINK_NODE : GPU_LINK_SYSTEM;
 	return link;

@@ -70,7 +70,7 @@ struct nvml_calls {
 	int (*numa)(device, unsigned *);
 };
 
-/* By preference where a call has two rows: the first that is there is kept. */
+/* In order of preference where a call has two rows: the first one found is used. */
 static const struct { const char *name; size_t offset; } symbols[] = {
 	{ "nvmlInit_v2", offsetof(struct nvml_calls, init) },
 	{ "nvmlShutdown", offsetof(struct nvml_calls, shutdown) },
@@ -110,7 +110,7 @@ struct nvml {
 	size_t n;
 };
 
-/* What the starting thread fills. The one who finishes last frees it. */
+/* Results of the starting thread. The last user frees it. */
 struct nvml_start {
 	pthread_mutex_t mutex;
 	pthread_cond_t has_changed;
@@ -122,13 +122,13 @@ struct nvml_start {
 
 /* ---- finding them ---- */
 
-/* false: no such library; note says so when it is there but of no use. */
+/* false: no such library, or a useless one, which is then noted. */
 static bool load(const char *library, struct nvml *v, struct gpu_set *s)
 {
 	void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
 
 	if (!handle) {
-		/* The driver's own name is looked for on every machine, a named file is meant. */
+		/* The driver's own name is tried on every machine; a file was named on purpose. */
 		if (strchr(library, '/'))
 			gpu_note_add(s, "%s", dlerror());
 		return false;
@@ -175,7 +175,7 @@ static int numa_of(const struct nvml *v, device d, const char *pci)
 	return told;
 }
 
-/* "00000000:3B:00.0" as sysfs has it: "0000:3b:00.0". */
+/* Converts "00000000:3B:00.0" to sysfs' form "0000:3b:00.0". */
 static void pci_of(const struct nvml *v, device d, char out[32])
 {
 	struct pci p = { 0 };
@@ -203,7 +203,7 @@ static void memory_of(const struct nvml *v, device d, double *total, double *use
 	struct memory_v2 now = { .version = sizeof(now) | 2u << 24 };
 	struct memory_v1 old;
 
-	/* The second form counts apart what the driver keeps for itself, as nvidia-smi does. */
+	/* The second form excludes memory that the driver keeps for itself, as nvidia-smi does. */
 	if (v->call.memory_v2 && v->call.memory_v2(d, &now) == 0) {
 		*total = (double)now.total;
 		*used = (double)now.used;

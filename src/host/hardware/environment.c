@@ -192,7 +192,7 @@ struct found_libraries {
 	char version[LIBRARIES][64]; /* "" : not loaded */
 };
 
-/* "/usr/lib/libcurl.so.4.8.0" is libcurl 4.8.0: what a link leads to says more than the link. */
+/* "/usr/lib/libcurl.so.4.8.0" is libcurl 4.8.0: a link's target has the full version. */
 static int look_at_library(struct dl_phdr_info *info, size_t size, void *self)
 {
 	struct found_libraries *found = self;
@@ -254,7 +254,7 @@ static void put_lines(struct json_writer *w, char *const *lines, char *const *ov
 
 /* ---- the whole ---- */
 
-/* "2.8.0+cu128": 12.8; what the driver takes where torch does not say. */
+/* From "2.8.0+cu128": 12.8; the driver's version if torch does not report one. */
 static void put_cuda(struct json_writer *w, const struct interpreter *py, const struct gpu *g)
 {
 	const char *torch = json_text(json_get(py->packages, "torch"), STR("")).p;
@@ -350,7 +350,7 @@ static struct str version_commit(const char *version)
 	return STR("");
 }
 
-/* What a pipeline says when there is nothing to say. */
+/* True for a CI variable that is set and not "false". */
 static bool is_reported(const char *text)
 {
 	return text && *text && strcmp(text, "false") != 0;

@@ -128,7 +128,7 @@ static void free_names(struct dirent **names, size_t n)
 		free(names);
 }
 
-/* The last part of what a link leads to. */
+/* The last part of a link's target. */
 static void link_word(const struct hardware_root *h, const char *folder, const char *file,
 		      char out[static 256])
 {
@@ -225,10 +225,10 @@ const char *hardware_container(const char *root)
 	if (read_word(h, kernel, "/proc/sys/kernel/osrelease") &&
 	    (strstr(kernel, "microsoft") || strstr(kernel, "WSL")))
 		return "wsl";
-	return getenv("container"); /* systemd-nspawn, lxc and their like say it themselves */
+	return getenv("container"); /* set by systemd-nspawn, lxc and similar */
 }
 
-/* Whether the processor says that a hypervisor is below. */
+/* Whether the processor reports a hypervisor. */
 static bool is_guest(const struct hardware_root *h)
 {
 	struct buf text = { 0 };
@@ -270,7 +270,7 @@ static void put_walls(const struct hardware_root *h, struct json_writer *w)
 #define CPU "/sys/devices/system/cpu"
 #define NODE "/sys/devices/system/node"
 
-/* What the threads of all cores say together. */
+/* Totals over the threads of all cores. */
 struct cpus {
 	char model[WORD_BYTES], governor[WORD_BYTES];
 	int64_t sockets, cores, threads;

@@ -97,7 +97,7 @@ bool oom_has_risen(const struct oom_counter *c)
 }
 
 #define SAYS_MAX 16
-#define SHELL_SIGNAL 128 /* and the number: a shell's exit status when a signal ended the command */
+#define SHELL_SIGNAL 128 /* plus the number: a shell's exit status for a signal */
 #define LEVEL_WITHIN 60  /* bytes of a line: a level may follow the name of a process and a date */
 #define CHAIN_WITHIN 4   /* lines from what links two tracebacks to the second */
 
@@ -128,7 +128,7 @@ static const struct sign {
 
 /* ---- lines ---- */
 
-/* The line of the log in which at lies. */
+/* The line of the log that contains at. */
 static struct str line_around(struct str log, const char *at)
 {
 	const char *begin = memrchr(log.p, '\n', (size_t)(at - log.p));
@@ -245,7 +245,7 @@ static enum last_sign last_sign(struct str log, enum last_sign wanted, struct st
 	return LAST_SIGN_NONE;
 }
 
-/* Where the traceback begins that ends with this line; false: it ends none. */
+/* The beginning of the traceback that ends with this line; false: there is none. */
 static bool find_traceback(struct str log, struct str line, bool is_chained, struct str *out)
 {
 	while (go_back(log, &line)) {
@@ -268,7 +268,7 @@ static bool is_chained(struct str log, struct str traceback)
 	return false;
 }
 
-/* Of exceptions raised while others were handled the first one with a sign is the cause. */
+/* Of chained exceptions the first one with a sign is the cause. */
 static enum last_sign first_of_chain(struct str log, enum last_sign sign, struct str *line)
 {
 	struct str from, earlier, one;
@@ -285,21 +285,21 @@ static enum last_sign first_of_chain(struct str log, enum last_sign sign, struct
 	return sign;
 }
 
-/* Of a crash without a text that is known: Python's last line says what was raised. */
+/* For a crash without a known text: Python's last line has the exception. */
 struct str exit_reason_line(struct str log)
 {
 	log = str_trim(log);
 	return log.n ? str_trim(line_around(log, log.p + log.n - 1)) : log;
 }
 
-/* What the exit status says where the log does not. */
+/* The sign in the exit status, if the log has none. */
 static enum last_sign sign_of_end(int code, const struct oom_counter *oom, struct str *reason)
 {
 	bool is_killed = code == -SIGKILL || code == SHELL_SIGNAL + SIGKILL;
 
 	if (code == -SIGXFSZ)
 		return LAST_SIGN_DISK;
-	/* Of several processes it may be another one than ours that the kernel ended. */
+	/* The kernel may have ended another process of the group. */
 	if (code != 0 && oom && oom_has_risen(oom)) {
 		*reason = STR("the kernel's out-of-memory killer ended a process of its cgroup");
 		return LAST_SIGN_MEMORY;
@@ -312,7 +312,7 @@ static enum last_sign sign_of_end(int code, const struct oom_counter *oom, struc
 		*reason = STR("the kernel's log would tell whether it was out of memory");
 	if (is_killed)
 		return LAST_SIGN_KILLED;
-	/* What argument parsers end with. */
+	/* The exit status of argument parsers. */
 	return code == 2 ? LAST_SIGN_FLAG : LAST_SIGN_NONE;
 }
 

@@ -27,8 +27,8 @@
 
 struct keeper {
 	pid_t root;              /* the keeper */
-	int control, report;     /* ours; control is -1 once it was asked to stop */
-	pthread_mutex_t lock;    /* of what follows */
+	int control, report;     /* ours; control is -1 once a stop was requested */
+	pthread_mutex_t lock;    /* guards the members below */
 	bool has_ended, is_gone, is_lost;
 	int left;
 	struct keeper_end end;
@@ -264,7 +264,7 @@ pid_t keeper_root(const struct keeper *k)
 	return k->root;
 }
 
-/* What the keeper has said meanwhile. Called with the lock. */
+/* Takes the reports received so far. Called with the lock. */
 static void take_reports(struct keeper *k)
 {
 	struct keeper_report r;

@@ -30,7 +30,7 @@
 #define LOOK_MAX_NS (5000 * MS)  /* most of theirs early, and later nothing should disturb them */
 #define OUTSIDE_S 60             /* for when_orphaned */
 #define FOLLOW_NS (100 * MS)
-#define FOLLOW_BYTES 4096        /* PIPE_BUF: what a pipe that is writable takes at once */
+#define FOLLOW_BYTES 4096        /* PIPE_BUF: what a writable pipe always accepts */
 #define ENDING_LOOK_NS (50 * MS)
 #define KILLING_LOOK_NS (10 * MS)
 
@@ -45,7 +45,7 @@ struct life {
 	pid_t program;           /* 0 once it has ended */
 	bool has_children, is_ending, is_spread;
 	bool is_owner_there;     /* the control pipe is open */
-	int64_t began_ns, kill_ns; /* of ending: began; KILL from then on */
+	int64_t began_ns, kill_ns; /* when ending began; KILL from kill_ns on */
 	int64_t look_ns, look_every_ns;
 	int64_t followed;        /* bytes of the log that were copied */
 	struct tree tree;
@@ -406,7 +406,7 @@ static int wait_ms(const struct life *l)
 	return until_ns > now_ns ? (int)((until_ns - now_ns) / MS) + 1 : 0;
 }
 
-/* How many processes stay. */
+/* Returns how many processes are left. */
 static int live(struct life *l)
 {
 	l->is_owner_there = true;
@@ -464,7 +464,7 @@ int keeper_main(void)
 	if (take_orders(&l) == 0)
 		error = prepare_life(&l) < 0 ? errno : 0;
 	if (!error) {
-		/* Before there is anything to find, so that there is no moment without it. */
+		/* First of all, so that no secret is ever shown unredacted. */
 		redact_learn_words(l.argv);
 		name_command(&l);
 		if (l.roster_path[0])

@@ -201,7 +201,7 @@ int lock_make_folder(const char *path, struct err *e)
 	return 0;
 }
 
-/* What PROFLLM_LOCKS names may be a link: it is the user's own word. */
+/* PROFLLM_LOCKS may name a link: it is the user's own choice. */
 int lock_folder(struct buf *out, struct err *e)
 {
 	const char *given = getenv("PROFLLM_LOCKS");
@@ -226,7 +226,7 @@ static int lock_set(int fd, short type)
 	return fcntl(fd, F_OFD_SETLK, &f);
 }
 
-/* As it is, or a new one; never what a link points to. -1 with errno. */
+/* Opens an existing file or a new one; never a link's target. -1 with errno. */
 static int open_file(const char *path)
 {
 	int flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
@@ -234,7 +234,7 @@ static int open_file(const char *path)
 	int fd = open(path, flags);
 
 	if (fd < 0 && errno == ENOENT) {
-		/* Separate steps: the kernel refuses O_CREAT of what is another user's here. */
+		/* Two steps, because the kernel refuses O_CREAT for another user's file here. */
 		fd = open(path, flags | O_CREAT | O_EXCL, 0666);
 		if (fd >= 0)
 			(void)fchmod(fd, 0666);
@@ -311,7 +311,7 @@ int lock_take(const char *folder, const char *name, enum lock_kind kind,
 		if (is_still_named(fd, path)) {
 			struct lock_holder other = { 0 };
 
-			/* Of those who share, the one that stays longest should be named. */
+			/* Of several that share it, the last one to stay should be named. */
 			if (kind == LOCK_SHARED)
 				read_holder(fd, &other);
 			if (!other.pid)
@@ -332,7 +332,7 @@ void lock_give(struct lock *l)
 {
 	if (!l->path)
 		return;
-	/* Only the last of those who share it may take the name away. */
+	/* Only the last of those that share it may remove the name. */
 	if ((l->kind == LOCK_ALONE || lock_set(l->fd, F_WRLCK) == 0) && unlink(l->path) < 0)
 		(void)!ftruncate(l->fd, 0);
 	close(l->fd);

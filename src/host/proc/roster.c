@@ -24,7 +24,7 @@
 
 #define FIRST_LINE "profllm roster 1"
 #define END_WAIT_NS 5000000000    /* for processes to go after KILL */
-#define KEEPER_WAIT_NS 10000000000 /* what a keeper may need beyond its grace */
+#define KEEPER_WAIT_NS 10000000000 /* time that a keeper may need beyond its grace */
 #define PAUSE_NS 10000000
 
 static void pause_a_moment(void)
@@ -170,7 +170,7 @@ unsigned roster_end(const struct roster *r, unsigned *left)
 			still++;
 			if (kill(p->pid, SIGKILL) < 0)
 				continue;
-			/* Counted once, however often it is looked at until it is gone. */
+			/* Counted once, however often it is checked until it is gone. */
 			size_t k = 0;
 
 			while (k < ended.n && (ended.member[k].pid != p->pid ||

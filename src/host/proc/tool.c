@@ -249,7 +249,7 @@ static int await(const struct tool_opts *o, bool is_group, pid_t pid, struct err
 	const char *name = o->argv[0];
 	pid_t got;
 
-	/* Without a descriptor of the process there is no time limit. */
+	/* Without a process descriptor there is no time limit. */
 	if (pidfd >= 0) {
 		rc = watch(o, pidfd);
 		close(pidfd);
@@ -265,7 +265,7 @@ static int await(const struct tool_opts *o, bool is_group, pid_t pid, struct err
 	if (rc == 0)
 		return err_set(e, is_group ? ERR_LIMIT : ERR_RUN, "%s did not end within %u s", name,
 			       o->timeout_s);
-	if (got < 0) /* the host of the library ignores SIGCHLD, or waits for any child */
+	if (got < 0) /* the program that uses the library ignores SIGCHLD, or waits for any child */
 		return err_set(e, ERR_RUN, "%s: its exit status is lost: %s", name, strerror(errno));
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }

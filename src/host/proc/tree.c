@@ -157,7 +157,7 @@ size_t tree_mark(struct tree *t, pid_t root)
 	return n;
 }
 
-/* Of words that each end with a zero byte. */
+/* Redacts words that each end with a zero byte. */
 static void hide_secrets(struct buf *text)
 {
 	struct arena arena = { 0 };

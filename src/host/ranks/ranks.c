@@ -141,7 +141,7 @@ int ranks_join(struct ranks *r, struct err *e)
 {
 	assert(ranks_are_started());
 	*r = (struct ranks){ 0 };
-	/* Its parts look for symbols among those that are visible to all. */
+	/* Its plugins look up symbols globally. */
 	dlopen(MPI_FILE, RTLD_NOW | RTLD_GLOBAL);
 	if (library_open(&mpi_library, e) < 0)
 		return err_wrap(e, "mpirun started this process");
@@ -368,7 +368,7 @@ int ranks_deliver(struct ranks *r, const char *path, struct err *e)
 {
 	struct str file = { 0 };
 	int rc = file_map(path, &file, e);
-	uint64_t n = file.n; /* 0: there is none */
+	uint64_t n = file.n; /* 0: no file */
 	char go;
 
 	assert(r->rank);
@@ -385,7 +385,7 @@ int ranks_deliver(struct ranks *r, const char *path, struct err *e)
 	return rc;
 }
 
-/* How long the next piece is, once it has come; -1: it does not. */
+/* Receives the next piece; returns its length, -1: none. */
 static int64_t take_piece(int from, uint64_t left, char *piece)
 {
 	size_t n = left < PIECE_BYTES ? left : PIECE_BYTES;

@@ -22,7 +22,7 @@
 #include "host/gpu/gpu.h"
 #include "host/telemetry/telemetry.h"
 
-#define FILE_BYTES (64u << 10) /* of a file that every sample reads: /proc/net/dev is longest */
+#define FILE_BYTES (64u << 10) /* for the longest file read by every sample: /proc/net/dev */
 #define GROUP_BYTES_MAX 4096
 #define GROUP_ROOT "/sys/fs/cgroup"
 
@@ -195,7 +195,7 @@ static void host_open(struct system_host *h)
 		h->fd[i] = open(path[i], O_RDONLY | O_CLOEXEC);
 }
 
-/* Only the first line of /proc/stat is looked at, however long the file is. */
+/* Only the first line of /proc/stat is read, however long the file is. */
 static struct str read_file(const struct system_host *h, int file, char *into, size_t room)
 {
 	ssize_t n = h->fd[file] < 0 ? -1 : pread(h->fd[file], into, room, 0);
@@ -334,7 +334,7 @@ static double least_limit(const char *root, const char *mount, const char *contr
 	return least;
 }
 
-/* In whichever version of control groups, and under either name of the first one's mount. */
+/* In either version of control groups, and under either mount name of version 1. */
 static double least_cpu(const char *root, double (*second)(const char *folder),
 			double (*first)(const char *folder), struct buf *where)
 {
@@ -397,8 +397,8 @@ double host_memory_limit(double total)
 struct watched_process {
 	pid_t pid;
 	uint64_t start, ticks;
-	int fd;           /* of its stat; it says ESRCH once the process is gone */
-	bool is_seen;     /* in the picture that is looked through */
+	int fd;           /* its stat file; reading gives ESRCH once the process is gone */
+	bool is_seen;     /* in the snapshot being searched */
 };
 
 /* Fields after the name, which ends with the last parenthesis. */
@@ -535,14 +535,14 @@ void tree_watch_release(struct tree_watch *w)
 }
 
 /*
- * What the thread may take of a core: beats beyond it are left out. Looking up who belongs to
- * a tree may take a part of that.
+ * The share of a core that the thread may use: further samples are skipped. Finding the members of
+ * a tree may use a part of that.
  */
 #define CPU_SHARE_MAX 0.01
 #define CPU_FREE_NS 20000000  /* whatever the share: a short run may begin at once */
 #define FIND_SHARE_MAX 0.0025
 #define FIND_INTERVAL_NS 1000000000ll
-#define PATIENCE_S 10         /* with a driver that does not come back from a call */
+#define PATIENCE_S 10         /* with a driver call that does not return */
 
 /* The series of one thing, each NULL until it has a point. */
 struct slots {
@@ -689,7 +689,7 @@ static void add_gpu(struct system_watch *w, const struct gpu *list, size_t place
 	buf_release(&labels);
 }
 
-/* A GPU that is split is watched by its parts, or it would be counted twice. */
+/* For a split GPU its parts are monitored, or it would be counted twice. */
 static void find_gpus(struct system_watch *w, const struct system_opts *o)
 {
 	const struct gpu *list;

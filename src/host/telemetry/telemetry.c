@@ -100,7 +100,7 @@ bool ticker_stop(struct ticker *b)
 	pthread_mutex_unlock(&b->lock);
 	if (!join(b))
 		return false;
-	/* Those that would only have come now were not missed. */
+	/* Beats that would only come now were not missed. */
 	to_come = (b->next_ns - clock_mono_ns()) / b->interval_ns;
 	if (to_come > 0)
 		b->missed -= (uint64_t)to_come;
@@ -248,7 +248,7 @@ void telemetry_read(struct str text, struct telemetry_values *out)
 		if (n[i] == 0 || out->is_reported[m])
 			continue;
 		out->is_reported[m] = true;
-		out->n_told += m != SERIES_PROCESS_START; /* any program says that */
+		out->n_told += m != SERIES_PROCESS_START; /* any program reports that */
 		out->value[m] = rows[i].rule == MEAN ? sum[i] / n[i] : sum[i];
 	}
 }
@@ -270,7 +270,7 @@ struct telemetry {
 	size_t n;
 	struct record own;             /* only its series, notes and arena are used */
 	struct fetch_pool *pool;
-	struct ticker beat;              /* its end ends a reading that is under way */
+	struct ticker beat;              /* stopping it ends a reading in progress */
 };
 
 /* ---- one reading ---- */
@@ -317,7 +317,7 @@ static void add_values(struct telemetry *t, struct watched_server *s,
 			add_position(t, s, k, at_ns, v->position[k]);
 }
 
-/* 0: values and how long it took; -1: none, why says what was wrong. */
+/* 0: values and duration; -1: none, and why. */
 static int ask(struct telemetry *t, const struct watched_server *s, struct telemetry_values *out,
 	       int64_t *at_ns, int64_t *took_ns, struct err *why)
 {
@@ -374,7 +374,7 @@ static void read_all(struct telemetry *t)
 			read_server(t, &t->server[i], &ignored);
 }
 
-/* The reading before the load decides who is asked again. */
+/* The reading before the load decides which servers are read again. */
 static bool read_first(struct telemetry *t)
 {
 	bool is_any = false;

@@ -8,7 +8,7 @@
 #include "core/base/limits.h"
 
 #define HEAD_BYTES 4
-#define SHOWN_BYTES 60 /* of what is no message, in the sentence that says so */
+#define SHOWN_BYTES 60 /* of an invalid message, shown in the error */
 
 /* ---- bytes ---- */
 
@@ -104,7 +104,7 @@ static const struct { const char *type; enum message_kind kind; bool needs_id; }
 	{ "line", MESSAGE_LINE, false },
 };
 
-/* Shown as it is spelled; what is not printable becomes a dot. */
+/* Shows it as received; unprintable bytes become dots. */
 static int refuse_frame(struct str frame, const char *why, struct err *e)
 {
 	char shown[SHOWN_BYTES + 1];
@@ -116,7 +116,7 @@ static int refuse_frame(struct str frame, const char *why, struct err *e)
 	return err_set(e, ERR_PARSE, "%s: %s%s", why, shown, frame.n > n ? "..." : "");
 }
 
-/* false: it is there and no text. */
+/* false: present but not a text. */
 static bool read_text(struct json_slice body, const char *key, struct str *out)
 {
 	struct json_slice v;

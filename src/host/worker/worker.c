@@ -26,7 +26,7 @@
 #include "host/proc/tool.h"
 #include "host/worker/frame.h"
 
-#define STATUS_NOT_EXECUTABLE 126 /* what shells and env end with */
+#define STATUS_NOT_EXECUTABLE 126 /* exit status of shells and env for that */
 #define STATUS_NOT_FOUND 127
 
 static const char *const names[] = {
@@ -78,7 +78,7 @@ static bool is_package(struct str line)
 	       has(line, "error while loading shared libraries");
 }
 
-/* Of a shell, or of an interpreter that does not find its script. */
+/* Of a shell, or of an interpreter that cannot find its script. */
 static bool is_program(struct str line, bool has_code, int code)
 {
 	return (has_code && (code == STATUS_NOT_FOUND || code == STATUS_NOT_EXECUTABLE)) ||
@@ -138,14 +138,14 @@ struct engine_worker {
 	struct frames in;
 	struct buf out;
 	int64_t id;              /* of the last question */
-	bool is_over;            /* nothing that it says is believed any more */
+	bool is_over;            /* its messages are no longer trusted */
 	bool is_cancelled;
 	struct worker_hello hello;
 	struct oom_counter oom;  /* since its start */
 	struct arena arena;
 };
 
-/* What one await is about. */
+/* State of one await. */
 struct wait {
 	const char *during;      /* "load", for sentences */
 	double limit_s;
@@ -202,7 +202,7 @@ static int fail_hung(struct engine_worker *w, struct wait *t, struct err *e)
 		       "(--worker-timeout)", w->name, t->limit_s, t->during);
 }
 
-/* inner: what is wrong, in its own words. */
+/* inner: the fault, without context. */
 static int fail_protocol(struct engine_worker *w, struct worker_failure *why, const char *during,
 			 const char *inner, struct err *e)
 {
@@ -244,7 +244,7 @@ static int fail_dead(struct engine_worker *w, struct wait *t, const struct keepe
 	return -1;
 }
 
-/* It said itself what is wrong, and where its sentence tells all its log is not shown. */
+/* The worker reported the fault itself; its log is not shown if its sentence says everything. */
 static int fail_answer(struct engine_worker *w, struct wait *t, const struct worker_message *m,
 		       struct err *e)
 {
@@ -300,7 +300,7 @@ static void send_more(struct engine_worker *w, struct wait *t)
 		t->sent = w->out.len;
 }
 
-/* Whether something came. */
+/* Whether anything was received. */
 static bool receive_more(struct engine_worker *w, struct wait *t)
 {
 	char *room = frames_room(&w->in, READ_BYTES);
@@ -353,7 +353,7 @@ static int judge_end(struct engine_worker *w, struct wait *t, struct err *e)
 	struct keeper_end end;
 
 	if (keeper_has_ended(w->keeper, t->is_closed ? LOOK_MS : 0, &end)) {
-		/* What it said before it ended. */
+		/* Messages sent before it ended. */
 		if (!t->is_closed && receive_more(w, t))
 			return 0;
 		if (frames_is_amid(&w->in) && end.is_known && end.code == 0)
@@ -367,7 +367,7 @@ static int judge_end(struct engine_worker *w, struct wait *t, struct err *e)
 	return 0;
 }
 
-/* Sends w->out and waits for what is neither progress nor a line. */
+/* Sends w->out and waits for a message other than progress or a line. */
 static int await(struct engine_worker *w, struct wait *t, struct worker_message *m, struct err *e)
 {
 	int rc;
@@ -622,7 +622,7 @@ static void shut_down(struct engine_worker *w)
 
 int worker_stop(struct engine_worker *w, struct err *e)
 {
-	/* What is left of a worker that has failed has nothing to save. */
+	/* The rest of a failed worker has nothing to save. */
 	atomic_bool hurry;
 	int rc = 0;
 

@@ -23,7 +23,7 @@
 
 /* ---- what a key is ---- */
 
-/* Of a result whose key says nothing about how the load was made. */
+/* Keys of a result that say nothing about how the load was made. */
 static bool is_bookkeeping(const char *key)
 {
 	static const char *const name[] = {
@@ -105,7 +105,7 @@ const char *compare_unit(const char *key)
 	return "";
 }
 
-/* What the work and its rate are: always part of the configuration, never what defines a side. */
+/* The work and its rate: always part of the configuration, never what defines a side. */
 static bool is_workload(const char *key)
 {
 	static const char *const word[] = {
@@ -145,7 +145,7 @@ static bool is_ignored(const struct bench_comparison *c, struct str key)
 	return false;
 }
 
-/* What is known of keys of results and of options, so that each is judged once: 1 + its place. */
+/* Classified keys of results and of options, so that each is judged once: 1 + its index. */
 struct keys { struct map record, option; size_t cap; };
 
 /* The index of a parameter, which is added if it is new. "-" and "_" are equal. */
@@ -180,7 +180,7 @@ static bool is_param(const struct bench_comparison *c, const char *name, bool is
 	return is_option ? is_load_option(name) : !compare_is_metric(name) && !is_bookkeeping(name);
 }
 
-/* 1 + the place of a key's parameter; 0: it is none. */
+/* 1 + the index of a key's parameter; 0: it is not a parameter. */
 static size_t place_of(struct bench_comparison *c, struct keys *keys, struct str key,
 		       bool is_option)
 {
@@ -223,7 +223,7 @@ static bool is_same(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* Whether every side has it: what a result does not say cannot speak against a match. */
+/* Whether every side has it: a missing parameter must not prevent a match. */
 static bool is_everywhere(const struct bench_comparison *c, size_t param)
 {
 	for (size_t s = 0; s < c->n_sides; s++)
@@ -338,7 +338,7 @@ static bool is_of_failures(const char *key)
 	return strcmp(key, "failed") == 0 || strcmp(key, "completed") == 0;
 }
 
-/* What the run itself says of a metric. */
+/* The run's own verdict on a metric. */
 static enum matched_state state_of(const struct json_value *record, const char *key)
 {
 	static const enum matched_state state[] = {
@@ -367,7 +367,7 @@ static struct matched_work work_of(const struct json_value *r)
 	};
 }
 
-/* Where no request completed, latencies of 0 were never measured. */
+/* If no request completed, latencies of 0 were never measured. */
 static void fill_values(const struct bench_comparison *c, const struct json_value *r, double *value,
 			unsigned char *state)
 {
@@ -440,7 +440,7 @@ static bool has_metric(const struct compare_side *s, const char *key)
 	return false;
 }
 
-/* A number that is 0 everywhere says nothing: the audio rate of a text model. */
+/* Metrics that are 0 everywhere are left out, such as the audio rate of a text model. */
 static bool is_ever_more(const struct bench_comparison *c, const char *key)
 {
 	double v;
@@ -595,7 +595,7 @@ static size_t primary_of(const struct bench_comparison *c)
 	return i;
 }
 
-/* What only a user can know. */
+/* Notes what only the user can know. */
 static void note_unknown_sessions(struct bench_comparison *c)
 {
 	for (size_t i = 0; i < c->out.n_pairs; i++) {
@@ -621,7 +621,7 @@ static bool is_different(const struct bench_comparison *c, size_t param, size_t 
 	return c->param[param].kind == COMPARE_BETWEEN && a != b && !(a && b && strcmp(a, b) == 0);
 }
 
-/* Whether a parameter says no more than an earlier one, as model and model_id do. */
+/* Whether a parameter repeats an earlier one, as model and model_id do. */
 static bool is_repeated(const struct bench_comparison *c, size_t param, size_t side)
 {
 	const char **a = c->side[0].run[0].param, **b = c->side[side].run[0].param;
@@ -648,7 +648,7 @@ const char *compare_confounded(const struct bench_comparison *c, size_t side, st
 			     "to one of them", c->side[0].short_name, c->side[side].short_name, n, names);
 }
 
-/* How much of all names is the same, up to the last separator; from_end: of their ends. */
+/* Length of the part that all names share, up to the last separator; from_end: of their ends. */
 static size_t same_part(const struct bench_comparison *c, bool from_end)
 {
 	const char *first = c->side[0].name;
@@ -729,7 +729,7 @@ static bool has_value(const struct compare_side *s, size_t param, const char *va
 	return false;
 }
 
-/* Whether the sides have the parameter and not one value of it in common. */
+/* Whether the sides have the parameter but no common value of it. */
 static bool is_apart(const struct bench_comparison *c, size_t param,
 		     const struct compare_side *other)
 {
@@ -786,7 +786,7 @@ const char *compare_refusal(const struct bench_comparison *c)
 /* Sums of one session's runs in one configuration. */
 struct session_part { const char *config, *session; double sum; size_t n; };
 
-/* The part of a run; a new one, if there is none. */
+/* The part of a run, which is added if it is new. */
 static struct session_part *part_of(struct session_part *part, size_t *n,
 				    const struct matched_run *run)
 {

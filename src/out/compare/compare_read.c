@@ -60,7 +60,7 @@ static unsigned session_of_document(struct compare_side *s, const struct json_va
 	return ++s->sessions;
 }
 
-/* Adds the results of a file; those that must not count are named in a note. The number, or -1. */
+/* Adds the results of a file; notes those that must not count. Returns the number, or -1. */
 static int add_file(struct bench_comparison *c, struct compare_side *s, const char *path,
 		    unsigned session, struct err *e)
 {
@@ -145,9 +145,9 @@ static void load_starts(struct bench_comparison *c, struct compare_side *s, cons
 }
 
 /*
- * When a server was started, from its element of servers.json: to the nanosecond, or the second
- * in UTC; 0: it does not say. Of starts within one second the last one gets all the runs, so
- * what is independent may count as less than it is, never as more.
+ * When a server was started, from its element of servers.json: in ns, or to the second in UTC; 0:
+ * unknown. Of starts within one second the last one gets all the runs, so independent sessions may
+ * be undercounted, never overcounted.
  */
 static int64_t start_of(const struct json_value *start)
 {
@@ -161,7 +161,7 @@ static int64_t start_of(const struct json_value *start)
 								 : 0;
 }
 
-/* The last start before the run began. 0: the run or the list does not say. */
+/* The last start before the run began. 0: unknown. */
 static unsigned session_of(const struct starts *t, const struct json_value *record)
 {
 	int64_t began = json_int(frame_value(record, STR("profllm.start_ns")), 0);
@@ -282,7 +282,7 @@ static const char *value_of(const struct bench_comparison *c, const struct compa
 	return arena_take(c->a, &text).p;
 }
 
-/* The side of that value among those from first on; a new one, or NULL when there is no room. */
+/* The side with that value, from `first` on; a new one, or NULL when there is no room. */
 static struct compare_side *side_for(struct bench_comparison *c, size_t first,
 				     const struct compare_side *from, const char *value,
 				     bool is_prefixed)
@@ -330,7 +330,7 @@ int compare_split(struct bench_comparison *c, struct err *e)
 
 /* ---- servers ---- */
 
-/* The command of a start as a list of words; NULL: it tells none. */
+/* The command of a start as a list of words; NULL: not recorded. */
 static char **words_of(struct bench_comparison *c, const struct json_value *server)
 {
 	const struct json_value *command = json_get(server, "command");

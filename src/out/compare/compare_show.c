@@ -15,7 +15,7 @@
 #include "out/compare/compare.h"
 #include "out/report/grid.h"
 
-#define DIGITS_MAX 1e12   /* and so would all digits of larger numbers */
+#define DIGITS_MAX 1e12   /* larger numbers would have too many digits */
 #define CONFIGS_SHOWN 12  /* of a metric, where a page or a file would show all */
 
 static const char *value_text(double v, struct arena *a)
@@ -38,7 +38,7 @@ static const char *percent_text(double share, struct arena *a)
 	return arena_printf(a, fabs(share) >= DIGITS_MAX ? "%+.6g%%" : "%+.1f%%", share * 100);
 }
 
-/* Of a ratio, as changes. */
+/* A ratio's interval, as changes. */
 static const char *interval_text(struct interval i, struct arena *a)
 {
 	i.low -= 1;
@@ -302,7 +302,7 @@ static void conclude(const struct bench_comparison *c, const struct matched_pair
 
 /* ---- text and Markdown ---- */
 
-/* How the two forms differ. */
+/* The differences of the two forms. */
 struct show_form {
 	void (*grid)(const struct show_form *f, const struct grid *g, struct buf *out);
 	const char *pair, *metric, *after; /* before and after heads */

@@ -323,7 +323,7 @@ static struct tables_level *level_of(struct tables *t, const struct json_value *
 	return l;
 }
 
-/* Sums become means; levels of which nothing is known (rows of other kinds of tests) go. */
+/* Turns sums into means; removes levels without any value (rows of other kinds of tests). */
 static void average(struct tables *t)
 {
 	size_t kept = 0;
@@ -566,7 +566,7 @@ static const char *unique_sheet(const struct tables *t, const struct table_group
 	return name;
 }
 
-/* Runs of what is no letter, digit, "_", "." or "-" become "_". */
+/* Replaces other characters than letters, digits, "_", "." and "-" by "_". */
 static const char *csv_name(const struct tables *t, const char *sheet, const char *table)
 {
 	char *text = arena_printf(t->a, "%s__%s", sheet, table), *to = text;

@@ -17,13 +17,13 @@
 #include "results/read/frame.h"
 #include "results/read/kind.h"
 
-#define DIGITS 4             /* of a value, where these tell it from the limit */
+#define DIGITS 4             /* of a value, if they distinguish it from the limit */
 #define DIGITS_MAX 12
 #define SENTENCE_BYTES 1024
 
 /* ---- reading ---- */
 
-/* What is written after the number, and what the number is multiplied by. */
+/* The unit after the number, and the factor for it. */
 static int read_unit(struct gate *g, struct str unit, struct err *e)
 {
 	static const struct { const char *given, *unit; double factor; } also[] = {
@@ -265,7 +265,7 @@ static void judge_one(const struct gate *g, const struct json_value *record, con
 			     gate_value(g->key, g->limit, NAN, log->a));
 }
 
-/* True for a condition that says itself how many requests may fail. */
+/* True for a condition on the number of failed requests. */
 static bool is_on_failures(const struct gate *g)
 {
 	return strcmp(g->key, "failed") == 0 || strcmp(g->key, "profllm.failed") == 0;
@@ -326,7 +326,7 @@ bool gate_is_failed(const struct gate_log *log)
 
 /* ---- for people ---- */
 
-/* How many different conditions there are; each is among the first cases. */
+/* The number of different conditions; each is among the first cases. */
 static size_t count_conditions(const struct gate_log *log)
 {
 	size_t n = 0;
@@ -559,7 +559,7 @@ static void check_change(const struct bench_comparison *c, const struct gate *g,
 	}
 	is_failed = gate_is_beyond(g, row->is.ratio - 1) && (is_any || row->q <= c->o->alpha);
 	add_change(g, &row->is, at, is_failed ? GATE_FAILED : GATE_PASSED, log);
-	/* What all of them hide: configurations with evidence of their own. */
+	/* Configurations with evidence of their own, which the total may hide. */
 	for (size_t i = 0; !is_failed && row->n_configs > 1 && i < row->n_configs; i++) {
 		const struct matched_config *one = &row->config[i];
 
@@ -567,7 +567,7 @@ static void check_change(const struct bench_comparison *c, const struct gate *g,
 			add_change(g, &one->is, where(c, pair->side, one->name, log->a),
 				   GATE_FAILED, log);
 	}
-	/* What the estimate is without, a gate must not pass over. */
+	/* Configurations missing in the estimate, which a gate must not ignore. */
 	for (size_t i = 0; i < pair->n_configs; i++) {
 		const char *config = pair->config[i];
 
@@ -703,7 +703,7 @@ static const char *run_name(const struct compare_side *s, size_t i, struct arena
 	return name.n ? arena_printf(a, "%.*s (%s)", (int)name.n, name.p, path) : path;
 }
 
-/* A mistyped key, which --allow-unjudged would let pass for ever. */
+/* Refuses a mistyped key, which --allow-unjudged would otherwise hide for ever. */
 static int check_key(const struct gate *g, const struct compare_side *s, struct err *e)
 {
 	double v;

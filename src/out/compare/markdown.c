@@ -168,7 +168,7 @@ static const struct json_value *first_of(const struct json_value *record,
 	return v;
 }
 
-/* What the script takes from the commands, and where a record of ours has it. */
+/* Values that the script takes from the commands, and our records' keys for them. */
 static const struct json_value *from_commands(const struct json_value *record,
 					      const struct json_value *commands, const char *key,
 					      struct arena *a)
@@ -307,7 +307,7 @@ static int count_numbered(const char *dir, const char *word)
 	return count;
 }
 
-/* Distinct pairs of package and core; the number of processors where the kernel does not say. */
+/* Distinct pairs of package and core; the number of processors if there are none. */
 static long physical_cores(long processors, struct arena *a)
 {
 	int64_t *seen = arena_alloc(a, ((size_t)processors + 1) * sizeof(*seen));
@@ -430,7 +430,7 @@ static int add_records(struct markdown_tables *t, const struct frame *f, enum ma
 	return 0;
 }
 
-/* A result of ours says by itself what upstream's needs the commands for. */
+/* Our results include what upstream's need the commands for. */
 static bool is_self_told(const struct frame *f)
 {
 	return f->n && (json_get(f->row[0], "profllm") ||
@@ -504,10 +504,10 @@ static int read_folder(struct markdown_tables *t, const char *dir, struct buf *l
 
 /* ---- columns ---- */
 
-/* What pandas makes of a column: whole numbers stay so only when none is missing. */
+/* A column's type in pandas: whole numbers stay integers only if none is missing. */
 struct shown_column { const char *name; bool is_float, has_any; };
 
-/* Those that a record has, into out. */
+/* Writes the columns that a record has to out. */
 static size_t shown_columns(const struct frame *f, enum markdown_kind kind,
 			    struct shown_column out[MARKDOWN_COLUMNS_MAX])
 {

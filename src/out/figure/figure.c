@@ -17,7 +17,7 @@
 struct box { double x0, y0, x1, y1, weight; };
 
 #define WEIGHT_LABEL 20 /* two texts on one place cannot be read */
-#define WEIGHT_LINE 4   /* of what is labelled; context weighs 1 */
+#define WEIGHT_LINE 4   /* of labelled lines; context weighs 1 */
 
 static double shared(const struct box *a, const struct box *b)
 {
@@ -81,7 +81,7 @@ static bool is_within(const struct figure_range *r, double v)
 	return v >= r->low && v <= r->high;
 }
 
-/* What a panel's points, lines and labels take, in a list that grows. */
+/* Areas occupied by a panel's points, lines and labels, in a growing list. */
 struct taken_boxes { struct box *box; size_t n, cap; };
 
 static void take(struct taken_boxes *t, struct box b)
@@ -189,7 +189,7 @@ size_t figure_labels(const struct figure_panel *p, const struct figure *f,
 }
 
 #define MOST 1e200 /* beyond it an axis cannot label its ends */
-#define AIR 0.04 /* of an axis, left free at both ends */
+#define AIR 0.04 /* share of an axis left free at both ends */
 
 const char *const figure_scale_names[] = {
 	"linear", "log", "sqrt", "symlog", "asinh", "logit", NULL,
@@ -337,7 +337,7 @@ static void add_room(struct figure_range *r, enum figure_scale scale, double par
 	r->high = figure_unplace(scale, high + (high - low) * part);
 }
 
-/* A limit beyond what the points reach still leaves an axis: gnuplot takes no empty one. */
+/* A limit beyond the points still leaves an axis: gnuplot rejects an empty one. */
 static void set_limits(struct figure_range *r, const struct figure_limits *limits)
 {
 	if (limits->low == 0 && limits->high == 0)
@@ -428,7 +428,7 @@ static double size_legend(const struct figure *f, struct figure_layout *l)
 	size_t n = figure_legend(f, NULL), all = n + figure_lines(f->legend_title);
 	size_t widest = 0, columns;
 	const struct figure_curve **curve;
-	/* gnuplot begins another column where entries would be taller than the panels. */
+	/* gnuplot starts another column where entries would be taller than the panels. */
 	double room = (double)f->rows * l->panel_height - FIGURE_LINE_IN(FIGURE_FONT_PT);
 
 	if (n == 0)

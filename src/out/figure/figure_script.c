@@ -21,7 +21,7 @@
 #define LETTERS 26
 #define LETTER_SINGLE 15 /* O, of a curve without a title */
 #define TICS_MAX 12 /* values on a logarithmic axis that are marked one by one */
-#define TIC_APART 0.065 /* of the axis: room for their texts */
+#define TIC_APART 0.065 /* of the axis: minimum distance for their texts */
 #define MUTED "#9a9a9a"
 #define INK "#333333"
 
@@ -31,7 +31,7 @@ struct figure_script {
 	const struct figure_curve **legend;
 	size_t n_legend;
 	struct buf *out;
-	unsigned colors;          /* how many looks there are */
+	unsigned colors;          /* number of looks */
 	bool has_dashes;          /* markers follow the dashes, else the colours */
 };
 
@@ -527,7 +527,7 @@ static void add_body(const struct figure_script *s)
 	size_t block = 0;
 
 	add_axes(s);
-	/* A band that leaves the axis below, or is text, would break or clutter what is drawn. */
+	/* A band below the axis, or in text output, would spoil the drawing. */
 	number(low, s->l.y.low);
 	buf_printf(s->out, "wide = is_text ? %.5f : 1\n",
 		   s->l.legend_x > 0 ? s->l.width / s->l.legend_x : 1.0);

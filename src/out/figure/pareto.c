@@ -322,8 +322,8 @@ static int by_spot(const void *a, const void *b)
 }
 
 /*
- * Parameters of the sweep that differ among the points, without the load and without those that
- * follow from others, such as the number of GPUs from their kind.
+ * Parameters of the sweep that differ among the points, without the load and without those that are
+ * determined by others, such as the number of GPUs by their kind.
  */
 static struct frame_keys differing(const struct frame *points, struct arena *a)
 {

@@ -383,7 +383,7 @@ static int by_configuration(const void *a, const void *b)
 	return order ? order : (p->x > q->x) - (p->x < q->x);
 }
 
-/* The runs as points in the order in which they are connected; gives their number. */
+/* The runs as points in the order of connection; returns their number. */
 static size_t measure(const struct frame *rows, const struct sweep_plot *p,
 		      struct measured_load *out, struct arena *a)
 {

@@ -37,7 +37,7 @@ static bool is_scalar(const struct json_value *v)
 	return v && v->kind != JSON_OBJECT && v->kind != JSON_ARRAY && v->kind != JSON_NULL;
 }
 
-/* Keys that say when or under which number a run was made, or how much load there was. */
+/* Keys for the time or number of a run, or for the amount of load. */
 static bool is_no_parameter(struct str key)
 {
 	static const char *const name[] = {
@@ -97,7 +97,7 @@ static bool is_listed(const struct frame_keys *keys, struct str key)
 	return false;
 }
 
-/* Whether the values of one key tell those of another one: then that adds nothing to a name. */
+/* Whether the values of one key determine those of another, which then adds nothing to a name. */
 static bool follows(const struct frame *f, struct str key, struct str from, struct arena *a)
 {
 	struct map seen = { 0 };
@@ -151,7 +151,7 @@ static struct frame_keys parameters(const struct frame *f, struct arena *a)
 		const char *name = arena_text(a, all.name[i]);
 		bool is_result = schema_field_find(name) != NULL || str_is(all.name[i], "profllm");
 
-		if (is_store) /* what was configured, of the many columns that a run has there */
+		if (is_store) /* of the many columns that a run has there, only configuration */
 			is_result = !str_starts(all.name[i], STR("benchmark.")) &&
 				    !str_starts(all.name[i], STR("server."));
 		for (size_t k = 0; k < sizeof(named) / sizeof(*named); k++)
@@ -177,7 +177,7 @@ static struct frame_keys parameters(const struct frame *f, struct arena *a)
 
 /*
  * The key that a word of --by means: a column, an option of the load, or the one column that ends
- * in it (of several the one that tells the others).
+ * in it (of several the one that distinguishes the others).
  */
 static bool find_key(const struct frame *f, struct str word, struct str *out, struct arena *a)
 {
@@ -220,7 +220,7 @@ static int find_keys(const struct frame *f, const struct frame_keys *given, stru
 	return 0;
 }
 
-/* What engineers write in front of a number in place of a parameter's name. */
+/* The usual prefix of a number that replaces a parameter's name. */
 static const char *letters_of(struct str key)
 {
 	static const char *const of[][2] = {
@@ -271,7 +271,7 @@ static const char *words_of(const struct json_value *record, const struct frame_
 	return arena_take(a, &text).p;
 }
 
-/* "max_num_seqs=8, tp=2", or the value alone where one key makes all curves. */
+/* "max_num_seqs=8, tp=2", or only the value if one key makes all curves. */
 static const char *curve_name(const struct json_value *record, const struct frame_keys *keys,
 			      struct arena *a)
 {
@@ -392,7 +392,7 @@ static void collect(const struct frame *f, const struct result_plot *p,
 
 /* ---- the figure ---- */
 
-/* Of each curve: in few words, unless two curves would then have the same ones. */
+/* Titles of curves: short, unless two curves would then have the same one. */
 static const char **titles_of(const struct load_points *all, const struct frame_keys *keys)
 {
 	const char **name = arena_alloc(all->a, (all->n_curves + 1) * sizeof(*name));
@@ -456,7 +456,7 @@ static const struct schema_field *field_of(const char *key)
 	return field;
 }
 
-/* Less is better where the schema says so, more where it says nothing of a metric. */
+/* Less is better where the schema says so, else more. */
 static double sign_of(const char *key)
 {
 	const struct schema_field *field = field_of(key);
@@ -471,7 +471,7 @@ static int by_x(const void *a, const void *b)
 	return p->x != q->x ? (p->x > q->x) - (p->x < q->x) : (p->y > q->y) - (p->y < q->y);
 }
 
-/* Those of the keys in which these points differ. */
+/* The keys in which these points differ. */
 static struct frame_keys keys_between(const struct load_point *p, size_t n,
 				      const struct frame_keys *keys, struct arena *a)
 {

@@ -11,7 +11,7 @@ const struct lengths_words lengths_words[LENGTHS_PANELS] = {
 			    "mediumseagreen" },
 };
 
-/* What request i adds to a panel. */
+/* Request i's length for a panel. */
 static int64_t length_of(const struct metrics *m, enum lengths_panel panel, uint32_t i)
 {
 	return (panel != LENGTHS_OUTPUT ? m->input_len[i] : 0) +

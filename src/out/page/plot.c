@@ -67,7 +67,7 @@ int plot_thresholds(const char *text, double out_ms[2], struct err *e)
 #define BLUE "#0f4dd6"
 #define ORANGE "#da7931"
 #define TEAL "#0ca38d"
-#define KEY_ROOM 1.2 /* of the highest bar: above it is the key */
+#define KEY_ROOM 1.2 /* times the highest bar: the key is above it */
 
 static const char *const colour[LENGTHS_PANELS] = { BLUE, ORANGE, TEAL };
 
@@ -110,7 +110,7 @@ static int64_t add_bar_data(struct buf *out, const struct metrics *m)
 	return most;
 }
 
-/* A round number of tokens between marks, about six of them: there are no parts of a token. */
+/* A round number of tokens between marks, about six of them; never less than one token. */
 static int64_t token_step(double span)
 {
 	static const int64_t part[] = { 1, 2, 5 };

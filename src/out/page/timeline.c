@@ -38,7 +38,7 @@
 #include "out/page/html.h"
 
 #define TIMELINE_ERRORS_MAX 64     /* distinct texts; more become the last one */
-#define TIMELINE_RUN_GAPS (1u << 20) /* gaps in one column: what the page reads at a time */
+#define TIMELINE_RUN_GAPS (1u << 20) /* gaps in one column: what the page reads at once */
 
 struct bin_rates { int64_t width_ns; size_t bins; double *tokens, *running; };
 
@@ -78,7 +78,7 @@ static int64_t positive(int64_t v)
 	return v > 0 ? v : 0;
 }
 
-/* What request i takes on the page, from its begin. */
+/* The width of request i on the page, from its begin. */
 static int64_t timeline_whole_ns(const struct timeline *t, uint32_t i)
 {
 	const struct metrics *m = t->r->metrics;
@@ -189,8 +189,8 @@ static double rounded(double v)
 }
 
 /*
- * Limits that were not asked for come from the run, or a page of a fast server would have one
- * color. A run without gaps has upstream's.
+ * Default limits come from the run, or a page of a fast server would have only one color. A run
+ * without gaps has upstream's.
  */
 static bool choose_limits(const struct metrics *m, double ms[2])
 {
@@ -208,7 +208,7 @@ static void put_categories(struct json_writer *w, const struct metrics *m, const
 	bool is_asked = ms[0] < ms[1], is_of_run = !is_asked && choose_limits(m, ms);
 	char text[3][128], limit[2][40];
 
-	for (int i = 0; i < 2; i++) /* limits that were asked for as upstream writes them */
+	for (int i = 0; i < 2; i++) /* requested limits as upstream writes them */
 		snprintf(limit[i], sizeof(limit[i]), is_of_run ? "%.4gms" : "%.0fms", ms[i]);
 	snprintf(text[0], sizeof(text[0]), "ITL < %s%s", limit[0],
 		 is_of_run ? " (2 \xc3\x97 median)" : "");
@@ -408,7 +408,7 @@ static void write_meta(const struct timeline *t, const double limits_ms[2], stru
 
 /* ---- columns ---- */
 
-#define EXACT_GAPS_MAX (1u << 20)  /* more: microseconds, or the page would be too large */
+#define EXACT_GAPS_MAX (1u << 20)  /* above it: microseconds, or the page would be too large */
 #define ERROR_BYTES 300
 
 enum bar_state { STATE_DONE, STATE_FAILED, STATE_CANCELLED, STATE_UNSENT };

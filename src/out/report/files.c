@@ -137,7 +137,7 @@ done:
 	return path.data;
 }
 
-/* One write at the end of the file; what a full disk took of it is cut off again. */
+/* One write at the end of the file; a partial write on a full disk is cut off again. */
 static int append(const char *path, struct str json, struct err *e)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666), saved = 0;

@@ -173,7 +173,7 @@ void grid_text(const struct grid *g, bool is_coloured, struct buf *out)
 
 /* ---- Markdown ---- */
 
-/* How many characters follow the decimal point, it included; tabulate aligns by them. */
+/* Number of characters from the decimal point on; tabulate aligns by them. */
 static size_t fraction(const char *text)
 {
 	const char *point = strchr(text, '.');

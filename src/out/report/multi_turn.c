@@ -416,7 +416,7 @@ static size_t key_lines(const struct multi_turn_report *r, const struct sorted *
 	return n;
 }
 
-/* How many samples a share leaves out; all of them: there is no such block, nor a later one. */
+/* Number of samples that a share leaves out; if that is all, this and later blocks are missing. */
 static bool is_left_over(const struct multi_turn_report *r, size_t i, size_t *from)
 {
 	*from = (size_t)(r->warmup[i] * (double)r->n);

@@ -29,13 +29,13 @@ static bool is_left_out(struct str key)
 	return false;
 }
 
-/* The slice of a string lies between its quotes. */
+/* A string's slice with its quotes. */
 static struct str whole(struct json_slice v)
 {
 	return v.kind == JSON_STRING ? (struct str){ v.raw.p - 1, v.raw.n + 2 } : v.raw;
 }
 
-/* What every record repeats of the result. */
+/* The part of the result that every record repeats. */
 static int put_extra(struct str result, struct buf *out, struct err *e)
 {
 	struct json_writer w = json_writer(out);
@@ -76,7 +76,7 @@ static bool has_word(const char *text, const char *word)
 	return text && strstr(text, word);
 }
 
-/* What the result says of it, else what the options say, else "". */
+/* The result's value, else the options', else "". */
 static void put_field(struct json_writer *w, const struct json_value *extra, const char *key,
 		      struct str of_options)
 {
@@ -91,7 +91,7 @@ static void put_field(struct json_writer *w, const struct json_value *extra, con
 		json_put_text(w, "");
 }
 
-/* The options, with what the metadata says of tensor parallelism. */
+/* The options, with tensor parallelism from the metadata. */
 static void put_args(struct json_writer *w, const struct json_value *args,
 		     const struct json_value *extra)
 {
@@ -209,7 +209,7 @@ char *pytorch_path(const char *path)
 	const char *name = slash ? slash + 1 : path;
 	struct buf out = { 0 };
 
-	/* Dots that a name begins with are no suffix, as in Python. */
+	/* Leading dots of a name are not a suffix, as in Python. */
 	while (*name == '.')
 		name++;
 	buf_add(&out, path, dot && dot > name ? (size_t)(dot - path) : strlen(path));

@@ -64,8 +64,8 @@ static void add_growth(const struct metrics_sessions *s, size_t last, struct buf
 }
 
 /*
- * What the turns show, as one sentence: "From turn 2 to turn 8 the median TTFT grows by 1.20 ms per
- * turn; cached tokens cover 81.4 % of the prompt." Nothing where no conversation goes on.
+ * Summarises the turns in one sentence: "From turn 2 to turn 8 the median TTFT grows by 1.20 ms per
+ * turn; cached tokens cover 81.4 % of the prompt." Nothing if no conversation has several turns.
  */
 static void add_summary(const struct metrics_sessions *s, struct buf *out)
 {
@@ -258,7 +258,7 @@ static const char *const *missing_keys(bool is_pooling)
 	return is_pooling ? pooling_keys : generation_keys;
 }
 
-/* How lines begin, and what they begin with in that release; NULL: it had no such line. */
+/* Beginnings of lines, now and in that release; NULL: it had no such line. */
 static const struct { const char *now, *then; } lines[] = {
 	{ "Failed requests", NULL },
 	{ "Error ", NULL },
@@ -394,7 +394,7 @@ static void put_setup(struct fields *f, const struct report_facts *r)
 	put_int(f, "ramp_up_end_rps", r->ramp_end_rps);
 }
 
-/* Where upstream's open pull request has it: after the other totals. */
+/* At the position in upstream's open pull request: after the other totals. */
 static void put_cached(struct fields *f, const struct metrics *m)
 {
 	if (m->opts.reports_cached_tokens)

@@ -21,7 +21,7 @@ static double seconds(int64_t ns)
 
 /* ---- numbers of few digits ---- */
 
-#define DRAWN_DIGITS 4   /* of what is only looked at */
+#define DRAWN_DIGITS 4   /* of values that are only drawn */
 #define LATENCY_DIGITS 5 /* of quantiles, which people quote */
 
 static void put_short(struct json_writer *w, double v, int digits)
@@ -97,7 +97,7 @@ static void put_tokens(const struct report *r, const struct sketch_grid *g, stru
 	put_track(w, "output_tokens_per_s", &t, 1);
 }
 
-/* When a request left; those that never did wait until the end. */
+/* When a request was sent; unsent ones wait until the end. */
 static int64_t sent_or_stop(const struct report *r, const struct request_row *row)
 {
 	return row->sent_ns ? row->sent_ns : r->record->stop_ns;
@@ -141,7 +141,7 @@ static void put_requests(const struct report *r, const struct sketch_grid *g, st
 	free(end);
 }
 
-/* What was read of a name between start and stop; several hosts read the same, the first one's. */
+/* Readings of one name between start and stop; if several hosts read the same, the first one's. */
 struct read_series { struct sketch_series *v; double **room; size_t n; };
 
 static void read_series(const struct record *r, const char *name, struct read_series *out)
@@ -197,7 +197,7 @@ static void put_readings(const struct report *r, const struct sketch_grid *g, st
 	}
 }
 
-/* Of many every second, third ... */
+/* If there are many, only every second, third ... */
 static void put_failed(const struct report *r, struct json_writer *w)
 {
 	const struct metrics *m = r->metrics;

@@ -31,7 +31,7 @@ static size_t count(const struct json_value *v)
 	return v && v->kind == JSON_ARRAY ? v->count : 0;
 }
 
-/* What the script calls correct: null where its rule does not score. */
+/* The script's value of correct: null where its rule does not score. */
 static void put_correctness(struct json_writer *w, unsigned bits)
 {
 	unsigned wrong = bits >> ROW_WRONG_SHIFT;
@@ -102,7 +102,7 @@ static void put_descriptions(struct json_writer *w, const struct json_value *res
 		if (json_text(&errors->item[i], STR("")).n)
 			continue;
 		ttft[n_ttft++] = json_real(&ttfts->item[i], 0);
-		tpot[n_tpot++] = 0; /* of an answer of one token, as upstream has it */
+		tpot[n_tpot++] = 0; /* for an answer of one token, as upstream */
 		if (tokens > 1 && i < count(latencies))
 			tpot[n_tpot - 1] = (json_real(&latencies->item[i], 0) - ttft[n_ttft - 1]) /
 					   (double)(tokens - 1);

@@ -30,7 +30,7 @@ static void put_level(struct json_writer *w, const char *key, const struct metri
 	json_end_object(w);
 }
 
-/* Of DCGM: left out where it was not asked or does not know. */
+/* From DCGM: left out if it was not read or does not know the value. */
 static const struct { const char *key, *label; size_t offset; double unit; } dcgm_levels[] = {
 	{ "sm_active", "GPU SMs active mean/max (%):", offsetof(struct metrics_gpu, sm_active), 1 },
 	{ "tensor_active", "GPU tensor cores active (%):",

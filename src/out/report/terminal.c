@@ -389,7 +389,7 @@ static void failures(const struct metrics *m, struct buf *out)
 	}
 }
 
-/* Where upstream's figures are not the best that is known. */
+/* Values where upstream's figures are not the best known ones. */
 static void best_known(const struct metrics *m, struct buf *out)
 {
 	const struct metrics_client *c = &m->client;
@@ -444,7 +444,7 @@ static void tokens(const struct metrics *m, struct buf *out)
 	finish_reasons(c, out);
 }
 
-/* What is beyond the record's lane is not a number. */
+/* Values beyond the record's range are not numbers. */
 static void skew(const struct metrics_spread *s, struct buf *out)
 {
 	static const char label[] = "Kernel-to-user skew p50/p99/max (ms):";
@@ -491,7 +491,7 @@ static void gaps(const struct metrics_gaps *g, struct buf *out)
 	buf_release(&text);
 }
 
-/* What the network adds to each TTFT, whatever the server does. */
+/* The network's part of each TTFT, independent of the server. */
 static void network(const struct report *r, struct buf *out)
 {
 	char text[32];
@@ -556,7 +556,7 @@ static void correctness(const struct metrics_correctness *c, struct buf *out)
 	buf_release(&text);
 }
 
-/* What did not succeed, and what the run was. */
+/* What did not succeed, and the kind of run. */
 static void outcome(const struct report *r, struct buf *out)
 {
 	failures(r->metrics, out);
@@ -656,7 +656,7 @@ static void ours(const struct report *r, struct buf *out)
 	verdict(r, out);
 }
 
-/* Where nothing succeeded, every figure is zero: only what failed is shown. */
+/* If nothing succeeded, every figure is zero: only the failures are shown. */
 static void nothing_but_failures(const struct report *r, struct buf *out)
 {
 	line_heading(out, '=', " Serving Benchmark Result ");
@@ -722,7 +722,7 @@ void report_summary(const struct report *r, struct buf *out)
 	buf_add_text(out, ".\n");
 }
 
-/* Ours in short: what was asked for, what failed, and where the rest is. */
+/* Our part in short: the load, the failures, and where to find the rest. */
 static void ours_short(const struct report *r, struct buf *out)
 {
 	const struct metrics *m = r->metrics;

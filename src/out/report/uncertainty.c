@@ -15,10 +15,10 @@
 
 #define LABEL_BYTES 80
 #define NAME_BYTES (FMT_F64_BYTES + 8)
-#define CORRELATED 2.0 /* times as many requests as independent ones would be needed */
+#define CORRELATED 2.0 /* times as many requests needed as independent ones */
 #define MS 1000 /* bounds are seconds, as the record's arrays are */
 
-/* "median_ttft_ms", "p99_ttft_ms": k 0 is the median, then come those asked for. */
+/* "median_ttft_ms", "p99_ttft_ms": k 0 is the median, then the requested percentiles. */
 static void percentile_key(char out[LABEL_BYTES], const struct metrics *m, size_t k,
 			   const char *metric)
 {
@@ -31,7 +31,7 @@ static void percentile_key(char out[LABEL_BYTES], const struct metrics *m, size_
 		snprintf(out, LABEL_BYTES, "median_%s_ms", metric);
 }
 
-/* "12.30 to 15.84", or what is known below it and how many requests would bound it. */
+/* "12.30 to 15.84", or only the lower end and how many requests would bound it. */
 static void say_bounds(const struct percentile *p, const char *name, struct buf *out)
 {
 	if (!isinf(p->low) && !isinf(p->high))
@@ -154,7 +154,7 @@ static const char *const settled_label[] = {
 	[METRICS_SETTLED_OUTPUT] = "Settled output tokens (tok/s):",
 };
 
-/* What is wrong with the whole run. */
+/* Faults of the whole run. */
 static bool say_burst(const struct metrics_settled *s, struct buf *out)
 {
 	if (s->is_burst)
@@ -273,7 +273,7 @@ static void attempted_rows(const struct metrics *m, const struct metrics_attempt
 	buf_release(&text);
 }
 
-/* Where all succeeded, these are the usual numbers; where none did, nothing but failures counts. */
+/* If all succeeded, these are the usual numbers; if none did, only failures count. */
 void report_attempted_rows(const struct metrics *m, struct buf *out)
 {
 	const struct metrics_attempted *a = &m->attempted;

@@ -43,7 +43,7 @@
 #define FAILED_SHARE_MAX 0.01
 #define LIMIT_FACTOR 2.0
 #define RATE_SHARE 0.7
-#define LIMITS_EQUAL 1e-9     /* of each other: the same number, written twice */
+#define LIMITS_EQUAL 1e-9     /* relative difference of the same number, written twice */
 #define SEARCHES_SHOWN 8      /* different limits of searches */
 
 struct slo { struct str column; double limit; bool is_most; };
@@ -63,7 +63,7 @@ static const struct str facts[FACTS] = {
 	[FOUND_LIMITS] = { "capacity_limits", 15 },
 	[FOUND_AT_ONCE] = { "capacity_concurrency", 20 },
 };
-/* What a limit is about unless the request says: the first that any run has. */
+/* Metrics for the default limit: the first that any run has. */
 static const char *const limited_default[] = {
 	"p99_ttft_ms", "p95_ttft_ms", "median_ttft_ms", "p99_e2el_ms", "median_e2el_ms", NULL,
 };
@@ -86,7 +86,7 @@ struct load {
 	bool is_failing;           /* too many failed requests */
 };
 
-/* "found" is a crossing between two loads; only of others more loads would say more. */
+/* "found": a crossing between two loads; only in the other states more loads would help. */
 enum state { STATE_FOUND, STATE_NEEDS_HIGHER, STATE_NEVER, STATE_ONE_LOAD };
 static const char *const states[] = { "found", "needs_higher_load", "never", "one_load" };
 
@@ -112,7 +112,7 @@ struct capacity {
 	size_t n_keys, first_fact, first_size, first_slo, n_columns;
 	struct rows rows;
 	struct counting counting[SLO_MAX + 1]; /* of the limits' metrics, then of the rate */
-	bool *is_found;            /* of each row: a search with the limits of the request */
+	bool *is_found;            /* of each row: it is a search with the request's limits */
 	struct searched searched[SEARCHES_SHOWN]; /* most runs first */
 	size_t n_searched, n_at_once;
 	struct notes notes;
@@ -177,7 +177,7 @@ static size_t read_limits(struct str text, struct slo *out)
 	return text.n ? 0 : n;
 }
 
-/* The same limits, in any order. */
+/* Whether the limits are the same, in any order. */
 static bool is_same(const struct slo *x, size_t n_x, const struct slo *y, size_t n_y)
 {
 	size_t same = 0;
@@ -231,7 +231,7 @@ static int find_searches(struct capacity *c, struct err *e)
 	return 0;
 }
 
-/* The runs that searched for what is asked; others that searched say nothing about it. */
+/* Marks runs that searched with the request's limits; other searches are not used. */
 static void mark_found(struct capacity *c)
 {
 	struct counting counting = counting_of(facts[FOUND]);
@@ -315,7 +315,7 @@ static double rounded(double v, bool up)
 
 /* ---- loads ---- */
 
-/* What was offered: requests per second, or below 0 how many at once; NAN: neither is known. */
+/* The offered load: requests per second, or below 0 the concurrency; NAN: unknown. */
 struct offered { double load; size_t row; };
 
 static double offered_of(const struct capacity *c, size_t row)
@@ -368,7 +368,7 @@ static bool is_usable(struct capacity *c, size_t row)
 	return worst == COUNTS && number_at(c, c->first_fact + RATE, row) > 0;
 }
 
-/* Of all requests of a load: a few that failed in one of many repeats say little about it. */
+/* Judged over all requests of a load: a few failures in one of many repeats prove little. */
 static bool is_load_failing(const struct capacity *c, const struct offered *run, size_t n)
 {
 	double failed = 0, done = 0;
@@ -442,7 +442,7 @@ static int by_rate(const void *x, const void *y)
 {
 	const struct load *a = x, *b = y;
 
-	/* of two that reached the same rate the one that failed comes last */
+	/* of two with the same rate the one that failed comes last */
 	return a->rate > b->rate ? 1 : a->rate < b->rate ? -1 : (int)b->holds - (int)a->holds;
 }
 
@@ -473,8 +473,8 @@ static struct load *loads_of(const struct capacity *c, const struct series *s, s
 }
 
 /*
- * The lowest median, not the lowest run: one lucky run of many would ask for what no configuration
- * keeps. None: no run has the metric, and any limit does.
+ * Uses the lowest median, not the lowest run: one lucky run of many would set a limit that no
+ * configuration keeps. Without any run that has the metric any limit will do.
  */
 static void set_default_limit(struct capacity *c, const struct series_list *l)
 {
@@ -496,7 +496,7 @@ static void set_default_limit(struct capacity *c, const struct series_list *l)
 
 /* ---- the rate that one server carries ---- */
 
-/* Where the first limit is reached between two loads, by one of three curves. */
+/* The load where the first limit is reached between two loads, by one of three curves. */
 enum curve { CURVE_BEST, CURVE_MEDIAN, CURVE_WORST };
 
 static double metric_of(const struct capacity *c, const struct load *l, size_t k, enum curve curve)
@@ -547,7 +547,7 @@ static struct estimate estimate(const struct capacity *c, const struct load *l, 
 		const struct load *a = &l[first - 1], *b = &l[first];
 		bool is_repeated = a->n > 1 && b->n > 1 && !b->is_failing;
 
-		/* where requests fail nothing tells how far up it would have gone */
+		/* where requests fail the curve beyond is unknown */
 		out.value = b->is_failing ? a->rate : crossing(c, a, b, CURVE_MEDIAN);
 		out.low = is_repeated ? crossing(c, a, b, CURVE_WORST) : a->rate;
 		out.high = is_repeated ? crossing(c, a, b, CURVE_BEST) : b->bound;
@@ -561,7 +561,7 @@ static struct estimate estimate(const struct capacity *c, const struct load *l, 
 	return out;
 }
 
-/* What searches have found in place of what the loads let one estimate. */
+/* Replaces the estimate from loads by the results of searches. */
 static void take_found(const struct capacity *c, const struct series *s, struct answer_row *out)
 {
 	double *x = arena_alloc(c->r->arena, (s->n + 1) * sizeof(*x));
@@ -615,7 +615,7 @@ static void suppose_gpus(struct answer_row *a, size_t n)
 		a[i].gpus_each = 1;
 }
 
-/* Dollars of an hour of one of its GPUs; NAN: there is no price. */
+/* Dollars per hour of one of its GPUs; NAN: no price. */
 static double price_of(const struct capacity *c, size_t row)
 {
 	struct value gpu = c->rows.value[(c->first_fact + GPU) * c->rows.n + row];
@@ -649,7 +649,7 @@ static size_t binding(const struct capacity *c, const struct answer_row *a, size
 
 /* ---- out ---- */
 
-/* Of two that need as many the one that has more to spare comes first. */
+/* Of two that need equally many the one with more headroom comes first. */
 static int by_gpus(const void *x, const void *y)
 {
 	const struct answer_row *a = x, *b = y;
@@ -746,7 +746,7 @@ static void put_row(const struct capacity *c, struct json_writer *w, const struc
 	json_end_object(w);
 }
 
-/* Which rows say something about the question. Returns how many that are no search do not. */
+/* Chooses the rows that help to answer. Returns how many of them are not searches. */
 static size_t choose_rows(struct capacity *c, bool *keep)
 {
 	size_t left_out = 0;

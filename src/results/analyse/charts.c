@@ -19,7 +19,7 @@
 #define BINS 24
 #define AXIS_VALUES_MAX 50
 
-/* How far apart the ones sent are. */
+/* The step between points that are sent. */
 static size_t stride_of(size_t n, size_t most)
 {
 	assert(most > 0);
@@ -331,7 +331,7 @@ int analyse_distribution(const struct analyse_request *r, struct json_writer *w,
 
 /* ---- parallel coordinates ---- */
 
-/* An axis of finite numbers alone has a range, any other one a list of values. */
+/* An axis with only finite numbers has a range, any other one a list of values. */
 static void put_parallel_axis(const struct analyse_request *r, struct json_writer *w,
 			      struct str name, const struct value *v, size_t n)
 {
@@ -575,7 +575,7 @@ static int read_request(struct scaling *s, struct err *e)
 	return parts_select(s->r, s->key, s->n_keys + (s->has_version ? 3 : 2), &s->rows, e);
 }
 
-/* Series whose medians are over several versions: where sizes have others, that is no scaling. */
+/* Notes series with several versions; if sizes differ in them, that is not scaling. */
 static void note_versions(const struct scaling *s, const struct series_list *l, struct notes *notes)
 {
 	const struct value *version = s->rows.value + (s->n_keys + 2) * s->rows.n;

@@ -39,17 +39,17 @@ struct matching {
 	const struct analyse_request *r;
 	const struct side *side;   /* the groups */
 	size_t n_sides;
-	const struct str *ignore;  /* columns that are no part of a configuration */
+	const struct str *ignore;  /* columns that are not part of a configuration */
 	size_t n_ignore;
 	size_t total;              /* runs of all groups */
 
 	/* filled by matching_find */
-	struct str *key;           /* in which configurations differ, model and hardware first */
+	struct str *key;           /* key columns that differ, model and hardware first */
 	size_t n_keys;
 	struct str *apart;         /* columns that define the groups */
 	size_t n_apart;
 	struct value *value;       /* of run i in key k: [k * total + i]; group after group */
-	struct value *release;     /* of run i: which defaults its server has */
+	struct value *release;     /* of run i: its server's release, which determines defaults */
 };
 
 /* ---- work ---- */
@@ -71,7 +71,7 @@ struct matched_work work_at(const struct value *const value[WORK_COLUMNS], size_
 
 /* ---- columns ---- */
 
-/* Configured columns in which runs differ, by the counts of their values as they are. */
+/* Configured columns in which runs differ, found by counting their values. */
 static int find_candidates(const struct matching *m, struct str *out, size_t *n, struct err *e)
 {
 	size_t n_all, n_columns = 0;
@@ -295,7 +295,7 @@ struct names {
 	struct buf key, name;
 };
 
-/* NULL: no column of the key belongs to it. */
+/* NULL: no column of the key is included. */
 static const char *name_of(struct names *n, size_t run)
 {
 	const struct matching *m = n->m;
@@ -351,7 +351,7 @@ static void matching_name(const struct matching *m, struct matched_run *run)
 
 /* ---- obstacles to a comparison ---- */
 
-/* Whether two groups have a value of key k in common; first: where each begins. */
+/* Whether two groups have a common value of key k; first: the first run of each. */
 static bool have_common(const struct matching *m, size_t k, const size_t *first, size_t a, size_t b)
 {
 	const struct value *v = m->value + k * m->total;
@@ -372,8 +372,8 @@ static bool have_common(const struct matching *m, size_t k, const size_t *first,
 }
 
 /*
- * The columns of the key that have no value in common in two groups, as ": model, dtype"; NULL:
- * there is no such column.
+ * The columns of the key without a common value in two groups, as ": model, dtype"; NULL: there is
+ * none.
  */
 static const char *matching_obstacles(const struct matching *m, size_t a, size_t b)
 {
@@ -402,8 +402,8 @@ static const char *matching_obstacles(const struct matching *m, size_t a, size_t
 #define COMPARE_RUNS_MAX (ANALYSE_CELLS_MAX / 48) /* of all groups together */
 #define COMPARE_LISTED_MAX 6000 /* configurations of all metrics and groups together */
 #define COMPARE_COLUMNS_NAMED 6 /* in a note */
-#define COMPARE_CONFIGURATIONS_MAX 2000 /* with their values and runs */
-#define COMPARE_IDS_SHOWN_MAX 4 /* of a configuration and a group */
+#define COMPARE_CONFIGURATIONS_MAX 2000 /* including their values and runs */
+#define COMPARE_IDS_SHOWN_MAX 4 /* per configuration and group */
 
 static const char *const usual[] = {
 	"request_throughput", "request_goodput", "output_throughput", "total_token_throughput",
@@ -417,7 +417,7 @@ struct comparison {
 	const struct analyse_request *r;
 	struct side side[SIDES_MAX];
 	size_t n_sides, baseline, total;
-	size_t first[SIDES_MAX + 1];     /* where a side's runs begin */
+	size_t first[SIDES_MAX + 1];     /* first run of each side */
 	double level;
 	bool is_comparable_only;
 	struct verdicts verdicts[SIDES_MAX];
@@ -560,8 +560,8 @@ static unsigned char state_of(const struct counting *c, const struct verdicts *j
 }
 
 /*
- * One metric of all runs; is_telling: two sides have it, or the only one with runs, and it is not 0
- * everywhere.
+ * Reads one metric of all runs; is_telling: two sides have it, or the only one with runs, and it is
+ * not 0 everywhere.
  */
 static int fill_metric(struct comparison *c, size_t m, struct str column, bool *is_telling,
 		       struct err *e)
@@ -720,7 +720,7 @@ static int put_comparisons(struct comparison *c, struct json_writer *w, struct e
 
 /* ---- notes ---- */
 
-/* Whether the runs that were compared have different values of a column in two groups. */
+/* Whether the compared runs of two groups have different values of a column. */
 static int do_sides_differ(const struct comparison *c, struct str column, bool *out, struct err *e)
 {
 	const struct value *first = NULL, *release = c->matching.release;
@@ -867,7 +867,7 @@ static void put_columns(struct json_writer *w, const char *key, const struct str
 	json_end_array(w);
 }
 
-/* What a configuration is, and some of its runs. */
+/* A configuration's columns, and some of its runs. */
 struct configured {
 	const char *name;
 	size_t run, n_ids[SIDES_MAX];

@@ -18,13 +18,13 @@
 #include "core/stats/stats.h"
 #include "results/analyse/analyse_internal.h"
 
-#define DIFFERS_SHARE 0.02    /* of the runs must not have the most common value, */
-#define DIFFERS_RUNS 2        /* and this many, */
+#define DIFFERS_SHARE 0.02    /* of the runs must have another value than the most common one, */
+#define DIFFERS_RUNS 2        /* and at least this many runs, */
 #define DIFFERS_SMALL 10      /* unless there are fewer runs than this: then one will do */
-#define COLUMNS_READ_MAX 24   /* in which runs differ */
-#define COLUMNS_FIRST_MAX 10  /* the same, to count the configurations of all workloads */
+#define COLUMNS_READ_MAX 24   /* columns in which runs differ */
+#define COLUMNS_FIRST_MAX 10  /* the same, for counting the configurations of all workloads */
 #define CODES_SEEN 1024       /* a power of two */
-#define GPUS_NAMED 8          /* that have no price */
+#define GPUS_NAMED 8          /* GPUs without a price that are named */
 #define HALF_WIDTH_95 0.98    /* of a binomial distribution of n halves, over the root of n */
 
 static const struct str facts[SETUP_FACTS] = {
@@ -187,7 +187,7 @@ static struct candidate *candidates_of(const struct analyse_request *r, size_t *
 	return out;
 }
 
-/* Those in which the runs of the filter differ, the first ones by rank; versions if wanted. */
+/* Columns in which the runs of the filter differ, the first ones by rank; versions if wanted. */
 static int differing(const struct analyse_request *r, const struct filter *f, bool has_versions,
 		     size_t most, struct str **out, size_t *n_out, struct err *e)
 {
@@ -300,7 +300,7 @@ static int find_workloads(struct setups *s, const struct filter *f, struct str r
 	return 0;
 }
 
-/* The request's workload, else the first of the list. One without runs is chosen, too. */
+/* Chooses the request's workload, even one without runs, else the first of the list. */
 static int choose_workload(struct setups *s, struct err *e)
 {
 	const struct json_value *v = json_get(s->r->body, "workload");
@@ -370,7 +370,7 @@ static void read_codes(struct setups *s, struct str *column, size_t n, struct st
 	}
 }
 
-/* Whether it is a color only where the request says so: what trends are for. */
+/* Whether it is only a color on request, because it belongs in trends. */
 static bool is_no_color(struct str column)
 {
 	return str_ends(column, STR("commit")) || role_of(column) != column_role(column);
@@ -430,7 +430,7 @@ static void choose_configuration(struct setups *s)
 	}
 }
 
-/* The number of groups once they are split by a fact, too. */
+/* The number of groups after also splitting them by a fact. */
 static uint32_t split(const struct setups *s, uint32_t *group, enum setup_fact fact)
 {
 	const struct value *v = s->rows.value + (s->n_metrics + fact) * s->rows.n;
@@ -440,9 +440,8 @@ static uint32_t split(const struct setups *s, uint32_t *group, enum setup_fact f
 }
 
 /*
- * A concurrency is the load of a run that has one, but may be no more than the limit of a sweep
- * over request rates: runs at different rates are no repeats, so the rate is a part of their
- * configuration.
+ * A concurrency is the load of a run that has one, but may only be the cap of a sweep over request
+ * rates: runs at different rates are not repeats, so the rate becomes part of their configuration.
  */
 static void add_rate(struct setups *s)
 {
@@ -637,7 +636,7 @@ struct value setups_value(const struct setups *s, const struct differing *d, siz
 
 /* ---- points ---- */
 
-/* Of the runs of a point with several versions only those of the newest one stay. */
+/* For a point with several versions, keeps only the runs of the newest one. */
 static void keep_newest(const struct setups *s, struct setup_point *p, const uint32_t *version,
 			const bool *counts)
 {
@@ -721,8 +720,8 @@ struct setup_point *setups_points(const struct setups *s, const bool *counts, si
 }
 
 /*
- * The median of n lies between two of their order with 95 %: those half a width of the binomial
- * distribution from the middle. Of up to six, all of them.
+ * The median of n is with 95 % between two of their order statistics: those half a width of the
+ * binomial distribution from the middle. For up to six values, all of them.
  */
 static void set_sure(struct folded *f, const double *sorted)
 {

@@ -27,7 +27,7 @@ struct drawn {
 	struct folded at[2];
 	size_t color;
 	bool is_frontier, is_best, is_degraded, is_shown;
-	bool is_invalid;           /* of the INVALID runs there: on no frontier, in no words */
+	bool is_invalid;           /* of the INVALID runs there: not on frontiers or in sentences */
 };
 
 struct curves {
@@ -35,12 +35,12 @@ struct curves {
 	struct setups s;
 	double sign[2];            /* 1: more is better, -1: less is */
 	bool *keep, *is_invalid;   /* of each row; is_invalid: has both numbers, one is INVALID */
-	bool has_invalid;          /* INVALID runs are drawn, too */
+	bool has_invalid;          /* also draw INVALID runs */
 	struct setup_point *point;
 	size_t n_points;
 	struct drawn *drawn;       /* points with both metrics, by line and load */
 	size_t n_drawn, n_shown;
-	double at;                 /* the reading line; NAN: there is none */
+	double at;                 /* x of the reading line; NAN: none */
 	size_t invalid, missing, older;
 	bool would_lead;
 	struct notes notes;
@@ -309,7 +309,7 @@ static double between_at(const struct curves *c, size_t color, double at)
 	return monotone_at(x, y, slope, kept, at);
 }
 
-/* A range of x in which the same colors lead: from, the better end, to the end of the one after. */
+/* A range of x with the same leaders: from its better end to the next one's. */
 struct range { double from; uint64_t leaders; size_t n; };
 
 static int by_number(const void *x, const void *y)
@@ -340,8 +340,8 @@ static uint64_t leaders_at(const struct curves *c, double x, size_t *leader)
 }
 
 /*
- * From the best x to the worst. is_single: one color leads in each, and goes on as long as it is
- * level with the best.
+ * From the best x to the worst. is_single: one color leads in each range, and stays the leader as
+ * long as it is level with the best.
  */
 static struct range *ranges_of(const struct curves *c, bool is_single, size_t *n)
 {
@@ -481,7 +481,7 @@ static size_t valid_drawn(const struct curves *c)
 	return n;
 }
 
-/* One color alone: the points at both ends of its frontier. */
+/* For a single color: the points at both ends of its frontier. */
 static void add_ends(struct buf *b, const struct curves *c)
 {
 	struct arena *a = c->r->arena;
@@ -570,7 +570,7 @@ static const char *sentence_of(const struct curves *c)
 
 /* ---- the reading line ---- */
 
-/* The largest of 1, 2 and 5 times a power of ten that is no larger. */
+/* The largest of 1, 2 and 5 times a power of ten that is not above v. */
 static double round_down(double v)
 {
 	double power = pow(10, floor(log10(v)));
@@ -587,7 +587,7 @@ static double round_up(double v)
 	return down * (round_down(down * 2) > down ? 2 : 2.5);
 }
 
-/* Where every color has points that are better. */
+/* An x at which every color has points that are better. */
 static double usual_reading(const struct curves *c)
 {
 	double least = NAN;
@@ -762,7 +762,7 @@ static void put_load(const struct curves *c, struct json_writer *w)
 	json_member_text(w, "load", has_load ? "load" : NULL);
 }
 
-/* What all of the runs have, as far as a reader of a chart wants to know. */
+/* What all runs have in common, as far as it matters to a reader of the chart. */
 static int put_common(const struct curves *c, struct json_writer *w, struct err *e)
 {
 	static const char *const wanted[] = {

@@ -30,12 +30,12 @@
 #define ALPHA 0.05
 #define LEVELS_MAX 24
 #define RANGES 8
-#define PARAMETERS_MAX 2000 /* that vary and are looked at */
+#define PARAMETERS_MAX 2000 /* varying parameters that are examined */
 #define SHOWN_MAX 40        /* the largest shares */
 #define COLUMNS_AT_ONCE 8   /* whose values are in memory */
 #define TOGETHER 0.5
-#define ENOUGH_RUNS 8       /* fewer say nothing about any parameter */
-#define PAIRS_MIN 3         /* of a step that is shown */
+#define ENOUGH_RUNS 8       /* with fewer no parameter can be judged */
+#define PAIRS_MIN 3         /* pairs of a step that is shown */
 #define STEPS_SHOWN 40
 #define ALSO_SHOWN 4
 #define MATCHED_LEVEL 0.95
@@ -47,7 +47,7 @@ struct parameter {
 	struct level level[LEVELS_MAX];
 	size_t n_levels, seen;     /* seen: how many were before */
 	bool is_range;
-	uint8_t *code;             /* of each run; NULL: others have larger shares */
+	uint8_t *code;             /* of each run; NULL: dropped */
 	struct oneway o;
 	double q;
 };
@@ -62,7 +62,7 @@ struct impact {
 	struct parameter *of;
 	size_t n_of, many;         /* many: texts with too many values */
 	size_t not_seen;           /* beyond PARAMETERS_MAX */
-	size_t kept[SHOWN_MAX + 1], n_kept; /* those of the largest shares so far, largest first */
+	size_t kept[SHOWN_MAX + 1], n_kept; /* with the largest shares so far, largest first */
 	uint8_t *free_code;        /* for the next one; NULL: all are in use */
 	size_t shown;
 	double *together;          /* Cramer's V of those shown, shown by shown */
@@ -83,7 +83,7 @@ struct step_of {
 
 /* ---- levels ---- */
 
-/* Where to look first for a value's level: equal values of a column nearly always share it. */
+/* First guess of a value's level: equal values of a column nearly always share it. */
 static uint8_t hint_of(struct value v)
 {
 	uint64_t bits = v.kind == VALUE_TEXT ? (uint64_t)(uintptr_t)v.text.p : 0;
@@ -139,7 +139,7 @@ static void sort_levels(struct parameter *q, size_t n)
 	memcpy(q->level, sorted, q->n_levels * sizeof(*sorted));
 }
 
-/* Ranges of about as many runs each, none cut inside a value; what is no number comes first. */
+/* Ranges with about equally many runs, none splitting a value; non-numbers come first. */
 static void ranges(struct parameter *q, const struct value *v, size_t n)
 {
 	double *x = mem_array(n + 1, sizeof(*x)), edge[RANGES] = { 0 };
@@ -186,7 +186,7 @@ static bool has_text(const struct value *v, size_t n)
 	return false;
 }
 
-/* false: it says nothing, or has too many texts. */
+/* false: it has only one value, or too many texts. */
 static bool make_levels(struct impact *m, struct parameter *q, const struct value *v)
 {
 	if (one_each(q, v, m->n)) {
@@ -205,7 +205,7 @@ static double share_of(const struct parameter *q)
 	return isnan(q->o.share) ? -1 : q->o.share;
 }
 
-/* Among those to be shown, or its codes are free for the next one. */
+/* Keeps a parameter among those shown; otherwise its codes are freed for the next one. */
 static void keep_largest(struct impact *m, size_t at)
 {
 	size_t k = m->n_kept++;
@@ -382,7 +382,7 @@ static void fill_medians(const struct impact *m, struct parameter *q)
 	free(x);
 }
 
-/* Of equal ones those that were kept, then the first seen. */
+/* Of equal shares those already kept come first, then the first seen. */
 static int by_share(const void *a, const void *b)
 {
 	const struct parameter *p = a, *q = b;
@@ -420,13 +420,13 @@ static void judge_all(struct impact *m)
 
 /* ---- everything else equal ---- */
 
-/* What else was configured, of the runs that have the metric. */
-/* What was configured: a code for each run's value of each of n columns. */
+/* The other configuration of the runs that have the metric. */
+/* The configuration: a code for each run's value of each of n columns. */
 struct configured {
 	struct str *column;
 	uint32_t **code;
 	size_t n;
-	/* For the parameter that is looked at: */
+	/* For the current parameter: */
 	bool *is_along; /* the column has one value for each of the parameter's ... */
 	uint32_t (*at_level)[LEVELS_MAX]; /* ... with this code */
 };
@@ -458,7 +458,7 @@ static int read_configured(const struct impact *m, struct configured *out)
 	return 0;
 }
 
-/* Whether a column has one value for each of the parameter's; first: their codes. */
+/* Whether a column has one value for each value of the parameter; first: their codes. */
 static bool goes_along(const struct impact *m, const struct parameter *q, const uint32_t *code,
 		       uint32_t *first)
 {
@@ -610,7 +610,7 @@ static void match_parameter(struct impact *m, struct configured *c, size_t param
 	}
 }
 
-/* The largest changes first, be it up or down. */
+/* The largest changes first, in either direction. */
 static int by_effect(const void *a, const void *b)
 {
 	double x = fabs(log1p(((const struct step_of *)a)->effect));

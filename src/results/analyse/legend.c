@@ -14,8 +14,8 @@
 #include "results/index/derive.h"
 
 #define OTHER_AFTER 7      /* texts with a color, when there are more than SETUP_COLORS_MAX */
-#define NUMBERS_MAX 64     /* with a color each; more are folded as texts are */
-#define LEVEL_SHARE 0.02   /* medians of single runs that are no further apart are level */
+#define NUMBERS_MAX 64     /* with a color each; more are combined, as texts are */
+#define LEVEL_SHARE 0.02   /* medians of single runs within this are level */
 
 /* ---- values in a word ---- */
 

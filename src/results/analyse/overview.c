@@ -22,7 +22,7 @@
 #define LOADS_SHOWN 3
 #define CHANGES_SHOWN 5
 #define CHANGES_SEEN 512
-#define CHANGES_RUNS_MAX 5000 /* with a commit, that are looked at: the newest */
+#define CHANGES_RUNS_MAX 5000 /* runs with a commit that are examined: the newest */
 #define CHANGE_IDS_SHOWN 50
 #define LATEST_SHOWN 5
 
@@ -39,7 +39,7 @@ static const struct str metrics[METRICS] = {
 struct best {
 	const struct setup_point *p; /* NULL: nothing counts there */
 	const struct setup_point *invalid_at;
-	struct folded value, invalid; /* of the metric that ranks; the best INVALID one */
+	struct folded value, invalid; /* of the ranking metric; the best INVALID one */
 	size_t n_invalid;            /* runs */
 	bool is_best, would_lead;
 };
@@ -298,7 +298,7 @@ static void mark_best(struct overview *o, size_t load)
 	}
 }
 
-/* Rows in the order of the legend; of too many those that are best at the highest load. */
+/* Rows in the order of the legend; if there are too many, the best at the highest load. */
 static void choose_rows(struct overview *o)
 {
 	struct best last[ROWS_SHOWN];
@@ -443,8 +443,8 @@ static void put_at_need(const struct overview *o, struct json_writer *w)
 #define NO_ROW SIZE_MAX
 
 /*
- * "b200 leads at high load with 3,725 tokens/s/GPU (TP1)." *leader: the row that leads alone at the
- * load before this one, or NO_ROW; then it is said only where else it leads.
+ * "b200 leads at high load with 3,725 tokens/s/GPU (TP1)." *leader: the row that is the only leader
+ * at the previous load, or NO_ROW; for it only the further load is mentioned.
  */
 static void add_leader(struct buf *b, const struct overview *o, size_t load, size_t *leader)
 {
@@ -583,7 +583,7 @@ static size_t add_changes(struct change *out, size_t n, size_t metric,
 	return n;
 }
 
-/* Of a commit the largest change stays; the others of its metric are counted. */
+/* Keeps the largest change of a commit; counts the others of its metric. */
 static void fold_commits(struct change *c, size_t n)
 {
 	for (size_t i = 0; i < n; i++)

@@ -264,7 +264,7 @@ struct str parts_last_word(struct str column)
 	return dot ? (struct str){ dot + 1, column.n - (size_t)(dot + 1 - column.p) } : column;
 }
 
-/* Texts speak for themselves; of numbers the name is needed. */
+/* Adds the column's name for numbers; texts are clear without it. */
 static void name_part(struct buf *b, struct arena *a, struct str column, struct value v,
 		      const char *apart)
 {
@@ -279,7 +279,7 @@ static void name_part(struct buf *b, struct arena *a, struct str column, struct 
 	buf_add_text(b, parts_cell_text(a, v));
 }
 
-/* Key k tells series apart: two have different values there, or (is_strict) one has none. */
+/* Whether key k distinguishes series: two have different values, or (is_strict) one has none. */
 static bool tells_apart(const struct series_list *l, size_t k, bool is_strict)
 {
 	const struct value *column = l->rows->value + k * l->rows->n;
@@ -330,7 +330,7 @@ static bool has_same_names(const struct series_list *l)
 	return false;
 }
 
-/* As short as tells them apart: a run of another kind, without most keys, lengthens no name. */
+/* Shortest distinguishing names; a run of another kind, without most keys, lengthens no name. */
 void parts_name_series(struct arena *a, struct series_list *l)
 {
 	bool *in_name = arena_alloc(a, l->n_keys + 1);
@@ -559,7 +559,7 @@ static bool is_listed(struct value list, struct str column)
 
 /* ---- one run ---- */
 
-/* What a verdict on one of the metrics of a run says about a quotient of them. */
+/* Which metric's verdict applies to a quotient of metrics. */
 static const struct { struct str quotient, judged; } quotients[] = {
 	{ { "tokens_per_s_per_gpu", 20 }, { "output_throughput", 17 } },
 	{ { "total_tokens_per_s_per_gpu", 26 }, { "total_token_throughput", 22 } },
@@ -627,7 +627,7 @@ static bool has_failed(const struct verdicts *j, size_t run)
 	       (completed.kind == VALUE_NUMBER && completed.number <= 0);
 }
 
-/* Without a list, what the verdict says holds for every metric. */
+/* Without a list the verdict applies to every metric. */
 static bool is_judged(const struct counting *c, const struct verdicts *j, size_t run, int list,
 		      const char *verdict)
 {
@@ -683,7 +683,7 @@ void counting_narrow(struct counting *c, const struct verdicts *j, const struct 
 			c->degraded += counting_is_degraded(c, j, l->series[i].member[k]);
 }
 
-/* Whether one of the runs left out as INVALID has a better value than all that count. */
+/* Whether one of the runs left out as INVALID is better than all that count. */
 static bool would_lead(const struct counting *c)
 {
 	return c->invalid && is_better(c, c->best[1], c->best[0]);

@@ -32,7 +32,7 @@
 
 enum mode { BY_RUNS, BY_COMMIT, BY_LAST };
 
-/* What a row is to its series. */
+/* The part of a row in its series. */
 enum part { PART_BASELINE, PART_CANDIDATE, PART_NONE };
 
 /* One metric of one series. */
@@ -56,7 +56,7 @@ struct regression {
 	struct point_columns place;
 	enum counts *counts;       /* of each row, for the metric at hand */
 	size_t *at;                /* of each row: its point, SIZE_MAX: none */
-	bool *is_nameless;         /* of each row that was used: it names no session */
+	bool *is_nameless;         /* of each row used: it does not name a session */
 	struct item *item;
 	struct matched_spec *spec; /* of each item */
 	struct matched *out;       /* of each item */
@@ -243,7 +243,7 @@ static bool is_commit(const struct regression *g, struct str commit)
 	return commit.n && str_starts(commit, g->commit);
 }
 
-/* Points in order: which are baseline, and which candidates, of which the number is returned. */
+/* Divides points in order into baseline and candidates; returns the number of candidates. */
 static size_t part_points(const struct regression *g, const struct point *p, size_t n,
 			  enum part *part)
 {
@@ -366,7 +366,7 @@ static const struct matched_metric *metrics_of(const struct regression *g, size_
 	return of;
 }
 
-/* Items of too few points are adjusted apart, so that they move no other verdict. */
+/* Items with too few points are adjusted separately, so that they affect no other verdict. */
 static int fill_item(struct regression *g, const struct matched_metric *of, struct item *t,
 		     struct matched_spec *spec, struct err *e)
 {
@@ -418,7 +418,7 @@ static void withhold(struct matched_row *row, enum matched_verdict verdict, enum
 	row->q = NAN;
 }
 
-/* What of policy.guards got worse, in words; NULL: nothing. */
+/* The metrics of policy.guards that got worse, in words; NULL: none. */
 static const char *worse_guard(const struct regression *g, const struct matched_row *guard)
 {
 	for (size_t k = 0; k < g->n_guards; k++) {
@@ -431,7 +431,7 @@ static const char *worse_guard(const struct regression *g, const struct matched_
 	return NULL;
 }
 
-/* What the policy adds to the engine's verdict. */
+/* Applies the policy to the engine's verdict. */
 static void apply_policy(const struct regression *g, const struct item *t, const struct matched *m)
 {
 	const struct matched_pair *pair = &m->pair[0];
@@ -521,7 +521,7 @@ static int judge_all(struct regression *g, struct err *e)
 			*t = (struct item){ .series = s, .metric = m };
 			if (fill_item(g, metrics_of(g, m), t, &g->spec[g->n_items], e) < 0)
 				return -1;
-			/* a series that has this metric nowhere says nothing */
+			/* skip a series without this metric */
 			g->n_items += t->n[0] || t->n[1];
 		}
 	matched_compare_all(g->spec, g->n_items, a, g->out);

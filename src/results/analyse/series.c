@@ -14,7 +14,7 @@
 #include "host/engine/args.h"
 #include "results/analyse/analyse_internal.h"
 
-#define SCAN_COLUMNS 16 /* looked at together */
+#define SCAN_COLUMNS 16 /* read together */
 #define NAME_BYTES 96
 #define COUNT(table) (sizeof(table) / sizeof(*(table)))
 
@@ -28,7 +28,7 @@ static const char *const key_column[] = {
 	"tags.device", "tags.tp",
 };
 
-/* Settings of servers and of the load that say where, how it is called, and what is printed. */
+/* Settings for locations, names and output of servers and of the load. */
 static const char *const aside_setting[] = {
 	"host", "port", "uds", "base_url", "base_urls", "metrics_url", "seed", "shuffle_seed", "name",
 	"label", "served_model_name", "model_tag", "api_key", "metadata", "result_dir",
@@ -44,7 +44,7 @@ static const char *const aside_setting[] = {
 };
 static const char *const aside_beginning[] = { "plot_", "timeline_", "sweep_", "steady_state_" };
 
-/* Of the simulator: what its steps cost is the code that is tested. */
+/* Simulator settings: the costs of its steps represent the code under test. */
 static const char *const code_setting[] = {
 	"prefill_base_us", "prefill_us_per_token", "decode_base_us", "decode_us_per_seq", "ttft_ms",
 	"itl_ms",
@@ -97,7 +97,7 @@ enum series_role series_role(struct str column)
 
 /* ---- values ---- */
 
-/* What `bench serve` does without the option; tests/unit/test_console_series.c holds it to that. */
+/* Defaults of `bench serve`; tests/unit/test_console_series.c checks them. */
 static const struct { const char *name, *value; } option_default[] = {
 	{ "asr_max_audio_len_sec", "inf" }, { "asr_min_audio_len_sec", "0" },
 	{ "backend", "openai" }, { "bad_tool_calls", "replace" }, { "balance", "round-robin" },
@@ -150,8 +150,8 @@ static const char *option_default_of(struct str name)
 }
 
 /*
- * What a server of that version does without the option. NULL: not known, as it is for every option
- * when no server has reported its version.
+ * The default of a server of that version. NULL: unknown, as for every option when no server has
+ * reported its version.
  */
 static const char *engine_default(struct str name, struct value version)
 {
@@ -274,7 +274,7 @@ static bool varies(struct str column, const struct value *v, const struct value 
 	return false;
 }
 
-/* Those of some columns in which the filter's runs differ are added to the key. */
+/* Adds those of some columns in which the filter's runs differ to the key. */
 static int scan(const struct analyse_request *r, const struct filter *f, const struct str *column,
 		size_t n, struct series_key *out, struct err *e)
 {
@@ -449,7 +449,7 @@ static bool only_value(const struct page_row *row, size_t n, size_t column, stru
 	return n > 0;
 }
 
-/* A column that only newer results have says nothing, but a variable that was set does. */
+/* A column may be missing in older results, but not a variable that was set. */
 static bool may_be_missing(struct str column)
 {
 	return str_starts(column, STR("environment.variables.")) ||
@@ -548,7 +548,7 @@ static double time_of(const struct rows *rows, const struct point_columns *c, si
 	return parts_is_number(value_at(rows, c->first + POINT_TIME, row), &t) ? t : NAN;
 }
 
-/* What a point of a named axis is called. */
+/* The name of a point on a named axis. */
 static struct str name_of(const struct rows *rows, const struct point_columns *c, size_t row)
 {
 	return text_at(rows, c, c->axis == AXIS_COMMIT ? POINT_COMMIT : POINT_VERSION, row);
@@ -627,7 +627,7 @@ static double cut_number(struct str *a)
 	return n;
 }
 
-/* What follows a release: "rc1", ".dev3" come before it, "+cu129", ".post1" after it. */
+/* Order of suffixes: "rc1", ".dev3" come before the release, "+cu129", ".post1" after it. */
 static int place_of_rest(struct str rest)
 {
 	if (!rest.n)
@@ -871,7 +871,7 @@ const char *step_text(struct arena *a, const struct step *s)
 
 /* ---- the command ---- */
 
-/* Whether `bench ab` can be decided by it. */
+/* Whether `bench ab` can judge by it. */
 static bool is_ab_metric(struct str metric)
 {
 	static const char *const time[] = { "ttft_ms", "tpot_ms", "itl_ms", "e2el_ms" };

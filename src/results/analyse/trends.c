@@ -23,9 +23,9 @@
 #define TRENDS_POINTS_MAX 5000 /* of one series; the latest ones */
 #define TRENDS_P 1e-5
 #define TRENDS_WINDOW 90
-#define TRENDS_IDS_NEAR 60     /* runs on each side that are asked what else changed */
+#define TRENDS_IDS_NEAR 60     /* runs on each side that are searched for other changes */
 #define BEGINS_DAYS_MIN 3      /* the series before must have had as many, or points that long */
-#define BEGINS_CHANGES_MAX 4   /* of its key; more is another experiment */
+#define BEGINS_CHANGES_MAX 4   /* changed keys; more is another experiment */
 #define BEGINS_POINTS 10       /* on each side, for the size of the step */
 #define DAY_S 86400.0
 #define NOISE_MADS 2           /* half of the band about a level */
@@ -78,7 +78,7 @@ static int read_options(struct trends *t, struct err *e)
 
 /* ---- points and changes ---- */
 
-/* Whether it was found before the newest points came. */
+/* Whether it had already been found before the newest points. */
 static bool was_there(const struct change_point *old, size_t n, const struct change_point *c)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -255,7 +255,7 @@ static size_t level_to(const struct drawn *d, size_t at)
 	return at + 1 < d->n_changes ? d->change[at + 1].index : d->n;
 }
 
-/* NULL: nothing speaks against what changed there. */
+/* The objection of a guard; NULL: none. */
 static const char *guard_of(const struct trends *t, const struct drawn *d, size_t at)
 {
 	size_t middle = d->change[at].index, n[2];
@@ -266,7 +266,7 @@ static const char *guard_of(const struct trends *t, const struct drawn *d, size_
 	return matched_guard_gain(&t->usual, before, n[0], after, n[1], t->r->arena);
 }
 
-/* The runs of some points, at most so many: the ones next to a change first. */
+/* The runs of some points, at most `most`: those next to a change first. */
 static int64_t *ids_of(const struct trends *t, const struct drawn *d, size_t from, size_t to,
 		       bool is_backward, size_t most, size_t *n)
 {
@@ -302,7 +302,7 @@ static void put_sides(const struct trends *t, struct json_writer *w, const struc
 	put_ids(w, "after_ids", id, n);
 }
 
-/* What happened there, in words, and how to decide it. */
+/* Writes what happened there, in words, and how to verify it. */
 static void put_step(const struct trends *t, struct json_writer *w, const struct drawn *d,
 		     size_t at)
 {
@@ -354,7 +354,7 @@ static void put_change_interval(const struct trends *t, struct json_writer *w,
 			   expm1(mean[1] - mean[0] + half));
 }
 
-/* What a point shares with those of other series; empty on the axis of single runs. */
+/* The position that a point shares with those of other series; empty on the axis of single runs. */
 static struct str place_of(const struct trends *t, const struct point *p)
 {
 	return t->columns.axis == AXIS_COMMIT ? p->commit :
@@ -385,7 +385,7 @@ static void count_places(struct trends *t)
 	}
 }
 
-/* How many series changed there, this one too, and how many have a point there. */
+/* How many series changed there, including this one, and how many have a point there. */
 static void put_elsewhere(const struct trends *t, struct json_writer *w, const struct point *p)
 {
 	uint64_t there = 1, changed = 1;
@@ -448,7 +448,7 @@ static size_t keys_apart(const struct keyed *k, size_t row, size_t other)
 	return n;
 }
 
-/* Went on for long enough that its end is one: a sweep's points are neighbours in time, too. */
+/* Whether it is long enough for its end to be one: a sweep's points are also neighbours in time. */
 static bool is_history(const struct drawn *d)
 {
 	return d->n >= BEGINS_DAYS_MIN &&
@@ -613,7 +613,7 @@ static void put_series(const struct trends *t, struct json_writer *w, size_t i)
 	json_end_object(w);
 }
 
-/* Why there is no point at all. */
+/* Why there are no points. */
 static const char *why_empty(const struct trends *t)
 {
 	struct arena *a = t->r->arena;

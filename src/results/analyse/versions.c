@@ -14,7 +14,7 @@
 #include "results/analyse/analyse_internal.h"
 
 #define VERSIONS_SHOWN 3
-#define VERSIONS_RUNS_MAX 2000 /* of both versions of a suite */
+#define VERSIONS_RUNS_MAX 2000 /* for both versions of a suite */
 
 enum { SUITE, WORKLOAD, VERSION, TIME, COLUMNS };
 
@@ -27,7 +27,7 @@ static const char *const primaries[] = {
 };
 
 struct succession {
-	struct str name, newer, older; /* empty: there is none */
+	struct str name, newer, older; /* empty: none */
 	size_t n_newer, n_older;       /* runs */
 	double newest_s;
 };
@@ -112,7 +112,7 @@ static void put_group(struct json_writer *w, size_t column, struct str name, str
 	json_end_object(w);
 }
 
-/* What compare.c answers; NULL: nothing, and *why says why. */
+/* The answer of compare.c; NULL: none, for the reason *why. */
 static const struct json_value *ask(const struct analyse_request *given, size_t column,
 				    const struct succession *s, const char *metric,
 				    const char **why)

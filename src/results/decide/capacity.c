@@ -12,7 +12,7 @@
 #include "core/stats/stats.h"
 #include "results/decide/capacity_internal.h"
 
-/* Where is looked. */
+/* Range of the search. */
 #define TOP_SHARE 1.1          /* of the throughput at saturation */
 #define TOP_AT_ONCE 2.0        /* times what runs at once */
 #define BOTTOM_SHARE 50.0      /* times below the top */
@@ -25,11 +25,11 @@
 #define SHORT_REQUESTS 100.0
 #define LONG_REQUESTS 400.0
 #define LONG_TIMES 3.0
-#define BRACKET_BUDGET 0.4     /* of the budget; then it is measured with the bracket there is */
+#define BRACKET_BUDGET 0.4     /* of the budget; then measuring starts with this bracket */
 #define LOOK_STEP 0.5          /* of the first look's time */
 /* Levels that measure. */
 #define WARMUP_S 2.0
-#define GIVE_UP_PART 3.0       /* looked at after this part of the time */
+#define GIVE_UP_PART 3.0       /* checked after this part of the time */
 /*
  * Overload, as shares of slow requests at a p99 limit: in some batches, and in a whole level. At
  * other quantiles as many logits above the share allowed.
@@ -38,7 +38,7 @@
 #define BATCHES_SLOW 3
 #define GIVE_UP_SHARE 0.3
 #define P99_SHARE 0.01
-/* Where the next level is: offsets of the curve's argument, and how far from the crossing. */
+/* Placement of the next level: offsets of the curve's argument, distance from the crossing. */
 #define OFFSET_BELOW -0.5
 #define OFFSET_ABOVE 0.8
 #define OFFSET_MAX 0.25
@@ -49,7 +49,7 @@
 
 /* ---- limits ---- */
 
-/* A share of slow requests at p99, moved to another quantile; never below what it is at p99. */
+/* Converts a share of slow requests at p99 to another quantile; never below that at p99. */
 static double share_like(double at_p99, double quantile)
 {
 	double shift = log(at_p99 / (1 - at_p99)) - log(P99_SHARE / (1 - P99_SHARE));
@@ -674,8 +674,8 @@ double holds_binomial_cdf(double k, double n, double p)
 }
 
 /*
- * How many requests decide a share that is as far from the limit as this one; with no slow ones,
- * as many as the binomial test asks for.
+ * How many requests decide a share this far from the limit; without slow ones, as many as the
+ * binomial test needs.
  */
 static double requests_needed(double share, double phi, double quantile)
 {

@@ -134,7 +134,7 @@ static double bound(const double *coarse, size_t k)
 
 /*
  * Fills the surface where it is less than `depth` below its highest cell and leaves -INFINITY
- * elsewhere. In a row the likelihood is concave, so every COARSE-th cell tells where.
+ * elsewhere. The likelihood of a row is concave, so every COARSE-th cell shows where.
  */
 static void fill(const struct rows *r, double depth, struct fit_grid *g)
 {
@@ -200,7 +200,7 @@ static double residual(const struct fit_level *l, const struct fit_opts *o, doub
 	if (t >= m.top)
 		return 0;
 	f = fmin(fmax(logistic(t), 1e-12), 1 - 1e-12);
-	/* In full: how much a level can be off by chance is what the dispersion is about. */
+	/* Not capped as in fit_term: dispersion is the full chance error of a level. */
 	return (l->slow - l->n * f) * (l->slow - l->n * f) / (l->n * f * (1 - f));
 }
 
@@ -260,14 +260,14 @@ static double marginals(const struct fit_opts *o, double phi, struct fit_grid *g
 		double part = (total / 2 - sum) / slope_mass[k];
 
 		sum += slope_mass[k];
-		if (sum >= total / 2) /* its mass lies around it, half on either side */
+		if (sum >= total / 2) /* its mass is half on either side */
 			return slope_of(o, k) *
 			       pow(slope_of(o, k + 1) / slope_of(o, k), part - 0.5);
 	}
 	return slope_of(o, k);
 }
 
-/* Each cell's mass lies evenly around it. */
+/* Each cell's mass is spread evenly around it. */
 static double quantile(const struct fit_grid *g, double low, double cell, double p)
 {
 	double sum = 0;
@@ -442,9 +442,8 @@ static struct fit_level fit_level_of(const struct capacity_search *s, size_t i, 
 }
 
 /*
- * Measuring levels within `width` of `at`; those of which nothing is known are left out. Means all
- * get the root of their mean squared error: a level that happened to be quick also has a small
- * one, and would count for more.
+ * Measuring levels within `width` of `at` with known results. Means all get the root of their mean
+ * squared error: a level that happened to be short also has a small one, and would weigh too much.
  */
 static size_t choose(struct capacity_search *s, size_t j, double at, double width)
 {
@@ -524,7 +523,7 @@ void capacity_fit_all(struct capacity_search *s)
 	memset(s->has_fit, 0, sizeof(s->has_fit));
 	for (size_t j = 0; j < n; j++)
 		has_any |= has_evidence(s, j);
-	/* One that nothing has broken crosses nowhere near, unless there is no other. */
+	/* A limit that was never broken crosses nowhere near, unless there is no other. */
 	for (size_t j = 0; j < n; j++)
 		if (!has_any || has_evidence(s, j))
 			fit_limit(s, j);
@@ -554,7 +553,7 @@ static double half_width(struct fit f)
 	return (exp(f.high - f.at) - exp(f.low - f.at)) / 2;
 }
 
-/* +1: chance does not explain that so many of a level's requests are slow; -1: that so few are. */
+/* +1: a level has more slow requests than chance explains; -1: fewer. */
 static int is_sure(const struct capacity_search *s, const struct capacity_point *p)
 {
 	int all = -1;
@@ -593,7 +592,7 @@ static bool pool_load(const struct capacity_search *s, size_t i, struct capacity
 	return true;
 }
 
-/* Enough requests for a share, and no limit's share is beyond what it allows. */
+/* Enough requests for a share, and no limit's share above what it allows. */
 static bool seems_to_hold(const struct capacity_search *s, const struct capacity_point *p)
 {
 	for (size_t j = 0; j < capacity_limits(s); j++) {
@@ -629,9 +628,9 @@ struct whole_loads capacity_whole_loads(const struct capacity_search *s)
 }
 
 /*
- * The largest whole load that holds: what the curve says, rounded outwards, unless the levels of a
- * load itself say more. A server that refuses whatever exceeds its slots is a step, which a curve
- * rounds off: there a load that was measured and held is better evidence than the curve.
+ * The largest whole load that holds: by the curve, rounded outwards, unless the levels of a load
+ * itself are better evidence. A server that refuses whatever exceeds its slots is a step, which a
+ * curve smooths: there a measured load that held counts more than the curve.
  */
 static void make_whole(const struct capacity_search *s, struct capacity_answer *a)
 {
@@ -696,7 +695,7 @@ static double phi_short(const struct capacity_search *s, size_t j)
 		const struct fit_level *l = &s->point[i].limit[j];
 		double weight = fmin(l->slow, LEVEL_DISPERSION_COUNT_MAX);
 
-		if (s->point[i].is_cut) /* a queue that grows is no clump */
+		if (s->point[i].is_cut) /* a growing queue is not a clump */
 			continue;
 		sum += weight * l->phi;
 		w += weight;
@@ -705,8 +704,8 @@ static double phi_short(const struct capacity_search *s, size_t j)
 }
 
 /*
- * What the precision asked for still costs: in proportion to the square of the width, or before
- * there is one by the delta method, n = phi / (share (slope se)^2).
+ * The remaining cost of the requested precision: in proportion to the square of the width, or
+ * before there is one by the delta method, n = phi / (share (slope se)^2).
  */
 static void forecast(const struct capacity_search *s, struct capacity_answer *a)
 {
@@ -740,8 +739,8 @@ static void forecast(const struct capacity_search *s, struct capacity_answer *a)
 }
 
 /*
- * The limit to name. Failed requests count as slow under every limit, so their curves differ by
- * chance alone where nothing but failures breaks a limit; then it is the failures that bind.
+ * The limit to name. Failed requests count as slow under every limit, so the limits' curves only
+ * differ by chance if nothing but failures breaks them; then the failures bind.
  */
 static size_t binding_of(const struct capacity_search *s)
 {

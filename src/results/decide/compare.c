@@ -53,7 +53,7 @@ struct matched_metric matched_metric_of(const char *name, const char *unit, int 
 	double d = percentile_of(name) >= 99 ? MATCHED_EFFECT_MIN_TAIL : MATCHED_EFFECT_MIN;
 	unsigned guards = MATCHED_GUARD_ALL;
 
-	/* What a guard is about cannot be spoilt by it. */
+	/* A guard cannot void the quantity it checks. */
 	if (strcmp(name, "request_goodput") == 0)
 		guards &= ~(unsigned)MATCHED_GUARD_GOOD;
 	if (strcmp(name, "failed") == 0)
@@ -187,7 +187,7 @@ static bool does_fail(const struct pairing *p, const struct matched_metric *metr
 	return fabs(p->doubt[config][guard].far) > matched_guard_limit(metric, guard);
 }
 
-/* Guards and values without a logarithm set configurations apart. Returns how many are left. */
+/* Sets configurations apart by guards and by missing logarithms. Returns how many are left. */
 static size_t set_apart(const struct pairing *p, struct used *used, size_t n,
 			struct matched_row *row, struct used **good, size_t *not_positive)
 {
@@ -297,7 +297,7 @@ static void count_signs(struct matched_row *row, struct used **good, size_t n,
 	row->p_differ = c->p_differ;
 }
 
-/* Two one-sided tests: the narrow interval lies within D. */
+/* Two one-sided tests: the narrow interval is within D. */
 static bool is_small(const struct matched_row *row)
 {
 	double d = log1p(row->metric->effect_min);
@@ -320,7 +320,7 @@ static struct matched_row row_of(const struct pairing *p, size_t metric)
 	good = mem_array(n + 1, sizeof(*good));
 	kept = set_apart(p, used, n, &row, good, &not_positive);
 	why = incomparable(p, &row, n, kept, not_positive);
-	if (!kept && why) /* what is shown next to the reason */
+	if (!kept && why) /* shown next to the reason */
 		for (size_t i = 0; i < n; i++)
 			if (used[i].is_positive || used[i].is_flat)
 				good[kept++] = &used[i];
@@ -369,9 +369,7 @@ static bool is_mixed(const struct matched_row *row)
 	return (up && down) || (load_up && load_down);
 }
 
-/*
- * Better, while fewer requests keep the goodput limits, is no gain; and the sides swapped, no loss.
- */
+/* Better, with fewer requests within the goodput limits, is not a gain; the reverse not a loss. */
 static bool is_contradicted(const struct matched_pair *pair, const struct matched_row *row, int way)
 {
 	return row->metric->guards & MATCHED_GUARD_GOOD && way * pair->good < 0;
@@ -731,7 +729,7 @@ static void note_apart(struct buf *out, const struct matched_pair *pair)
 	buf_add_text(out, n > NAMED_MAX ? "; ...\n" : "\n");
 }
 
-/* Failed requests that leave an answer, which a reader must know of. */
+/* Notes failed requests that still allow an answer. */
 static void note_failed(struct buf *out, const struct matched_pair *pair, const char *const name[2])
 {
 	if (!pair->failed_differs)
@@ -826,7 +824,7 @@ static void put_count(struct json_writer *w, const char *key, size_t n)
 	json_member_int(w, key, (int64_t)n);
 }
 
-/* null where there is none, or too few to count. */
+/* null for 0: none, or unknown. */
 static void put_need(struct json_writer *w, const char *key, size_t n)
 {
 	json_key(w, key);
@@ -844,7 +842,7 @@ static void put_two(struct json_writer *w, const char *key, const size_t n[2])
 	json_end_array(w);
 }
 
-/* As changes, [low, high]; null where there is none. */
+/* As changes, [low, high]; null without one. */
 static void put_interval(struct json_writer *w, const char *key, struct interval i)
 {
 	json_key(w, key);
@@ -896,7 +894,7 @@ static void put_config(struct json_writer *w, const struct matched_config *c)
 	json_end_object(w);
 }
 
-/* Of too many only the first and the last are listed: those that changed most. */
+/* If there are too many, only the first and the last are listed: those that changed most. */
 static bool is_listed(const struct matched *m, size_t i, size_t n)
 {
 	size_t most = m->spec->listed_max;

@@ -11,7 +11,7 @@
 #include "core/stats/significance.h"
 #include "results/decide/compare_internal.h"
 
-#define NO_DIFFERENCE 1e-12 /* of logarithms: what rounding leaves of equal values */
+#define NO_DIFFERENCE 1e-12 /* of logarithms: rounding of equal values */
 
 /* ---- runs become configurations and sessions ---- */
 
@@ -43,7 +43,7 @@ size_t matched_place(struct map *m, const char *key, size_t *n)
 	return (*n)++;
 }
 
-/* The runs of both sides, less those that are on both. */
+/* The runs of both sides, without those on both. */
 static void take_runs(struct pairing *p)
 {
 	const struct matched_spec *spec = p->spec;
@@ -75,7 +75,7 @@ static void take_runs(struct pairing *p)
 	map_release(&ids[1]);
 }
 
-/* Configurations get their places; those of one side only become out->alone. */
+/* Numbers the configurations; those on only one side go to out->alone. */
 static void match(struct pairing *p)
 {
 	struct matched_pair *out = p->out;
@@ -259,7 +259,7 @@ static void add_good(struct good *g, const struct sums s[2])
 	g->n++;
 }
 
-/* The smaller share against the larger one, whichever side has it: 1 if that is B, -1, 0 alike. */
+/* 1: B's share is larger, -1: A's, 0: they are about equal. */
 static int way_of(const struct good *g)
 {
 	double a = g->share[0], b = g->share[1];
@@ -340,7 +340,7 @@ void matched_prepare(struct pairing *p)
 
 /* ---- a metric's values ---- */
 
-/* Whether the run counts for the metric; if not, why is counted. */
+/* Whether the run counts for the metric; otherwise counts the reason. */
 static bool counts(const struct pairing *p, const struct entry *e, size_t metric,
 		   struct matched_row *row)
 {
@@ -435,20 +435,19 @@ struct used *matched_collect(const struct pairing *p, size_t metric, struct matc
 }
 
 /*
- * A ratio with its interval from the sessions of some configurations, and how
- * many more would do.
+ * A ratio with its interval from the sessions of some configurations, and the need for more data.
  *
- * Under rule (i) the noise is that of sessions, e with variance s^2, and the estimate is
- * sum(w e) over the sessions of both sides, a session's weight w being the sum of
- * 1 / (configurations of its cluster * sessions of the configuration) over its configurations and
- * over the number of clusters: se^2 = s^2 sum(w^2). s^2 comes from the residuals of sessions, each
- * the mean over its configurations of (session's mean - mean of the configuration's sessions).
- * With e alone as noise, the expected sum of their squares is s^2 times the sum of the squares of
- * the matrix that makes them from e; without shared sessions that is the usual sum(n - 1).
+ * Under rule (i) the noise is that of sessions, e with variance s^2, and the estimate is sum(w e)
+ * over the sessions of both sides, a session's weight w being the sum of 1 / (configurations of its
+ * cluster * sessions of the configuration) over its configurations and over the number of clusters:
+ * se^2 = s^2 sum(w^2). s^2 comes from the residuals of sessions, each the mean over its
+ * configurations of (session's mean - mean of the configuration's sessions). With e alone as noise,
+ * the expected sum of their squares is s^2 times the sum of the squares of the matrix that makes
+ * them from e; without shared sessions that is the usual sum(n - 1).
  */
 
 #define SE_LEAST 1e-12 /* of a logarithm: rounding, not scatter */
-#define POWER 0.8      /* of the number of sessions that would do */
+#define POWER 0.8      /* of the number of sessions needed */
 
 void matched_estimator_release(struct estimator *by)
 {
@@ -815,7 +814,7 @@ static bool would_show(const struct question *q, size_t r)
 	       q->effect;
 }
 
-/* The present estimate's interval would exclude 0, or its narrow one would lie within D. */
+/* The current interval would exclude 0, or its narrow one would be within D. */
 static bool would_settle(const struct question *q, size_t r)
 {
 	double se = q->sd * sqrt(q->per / (double)r), df = q->each * (double)r - q->lost;
@@ -846,10 +845,10 @@ static size_t smallest(const struct question *q, bool (*would)(const struct ques
 	return least > MATCHED_SESSIONS_MAX ? 0 : least;
 }
 
-/* Enough to show D; where so many are there already, enough to settle what they show. */
+/* Enough sessions to show D; if there are that many already, enough to settle the estimate. */
 static size_t answer(const struct question *q, size_t least, size_t present)
 {
-	/* Without regard to degrees of freedom, which only asks for less. */
+	/* Ignoring degrees of freedom, which only lowers the number. */
 	double z = (interval_z(1 - q->alpha) + interval_z(2 * POWER - 1)) * q->sd / q->effect;
 	double begin = fmin(floor(z * z * q->per), MATCHED_SESSIONS_MAX + 1);
 	size_t r = smallest(q, would_show, begin > (double)least ? (size_t)begin : least);

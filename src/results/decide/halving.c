@@ -85,7 +85,7 @@ double halving_load_share(const struct halving *h)
 	return h->loaded_s / full_load_s(h);
 }
 
-/* What there is a budget for: load, and all time with the starts of servers. */
+/* The two budgets: load, and total time including server starts. */
 enum kind { LOAD, ALL, KINDS };
 
 static double cost(const struct halving *h, size_t i, unsigned round, enum kind kind)
@@ -111,7 +111,7 @@ static double joined(double half, unsigned times)
 	return sqrt(half * half + Z_95 * Z_95 * HALVING_SCATTER * HALVING_SCATTER / times);
 }
 
-/* What there was of load, which says how long more of it takes. */
+/* Counts a measurement's time, which predicts that of later ones. */
 static void count(struct halving *h, size_t i, double start_s, double loaded_s)
 {
 	struct halving_item *x = &h->item[i];
@@ -166,7 +166,7 @@ void halving_out(struct halving *h, size_t i, double start_s, double loaded_s)
 
 /* ---- the order ---- */
 
-/* Whether a comes before b: measured longer, then better, then earlier. */
+/* Whether a ranks before b: measured longer, then better, then earlier. */
 static bool is_before(const struct halving *h, size_t a, size_t b)
 {
 	const struct halving_item *x = &h->item[a], *y = &h->item[b];
@@ -216,7 +216,7 @@ size_t halving_order(const struct halving *h)
 
 /* ---- the cut ---- */
 
-/* What the next round may cost: a part of what is left, which keeps two in each later round. */
+/* Budget of the next round: a part of the rest, which keeps enough for two in later rounds. */
 static double allowed_s(const struct halving *h, size_t n, enum kind kind)
 {
 	double left = left_s(h, kind), later = 0;
@@ -236,7 +236,7 @@ static bool reaches(const struct halving *h, size_t i, double value)
 	       fmin(h->item[i].half, HALVING_UNKNOWN) >= 0;
 }
 
-/* Takes what the candidate costs in the next round, when there is room for it. */
+/* Subtracts the candidate's cost in the next round from the room, if it fits. */
 static bool takes(const struct halving *h, size_t i, double *room)
 {
 	bool fits = true;
@@ -248,7 +248,7 @@ static bool takes(const struct halving *h, size_t i, double *room)
 	return fits;
 }
 
-/* The n that are in come first in the order. False: there is no room for the next round. */
+/* Cuts the first n of the order, which are in. False: the next round exceeds the budget. */
 static bool cut(struct halving *h, size_t n)
 {
 	size_t target = h->target[h->round + 1], last = target < n ? target : n;

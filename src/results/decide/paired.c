@@ -7,7 +7,7 @@
 
 #include "core/rng/rng.h"
 
-#define G 1.0 /* of the mixture; 0.25 and 4 need about as many pairs */
+#define G 1.0 /* prior scale of the mixture; 0.25 and 4 need about as many pairs */
 
 struct paired_block paired_block(double e2el_mean_s, double requests_per_s)
 {
@@ -80,7 +80,7 @@ static void check_add(struct paired_track *t, double d, double effect_min)
 	t->check_ln_e_max = fmax(t->check_ln_e_max, ln_e);
 }
 
-/* What alpha is after n pairs, by `join` of the options. */
+/* The effective alpha after n pairs, by the option `join`. */
 static double alpha_at(double alpha, unsigned join, size_t n)
 {
 	return !join && n < PAIRED_JOIN_FROM ? alpha / PAIRED_EARLY : alpha;
@@ -293,7 +293,7 @@ static bool did_other_work(const struct paired *p)
 	       PAIRED_TOKENS_CHANGE * fmin(per[PAIRED_A], per[PAIRED_B]);
 }
 
-/* The least number of pairs whose half width settles a mean that stays what it is. */
+/* The least number of pairs whose half width settles the current mean. */
 static size_t needed(const struct paired *p, size_t metric, const struct paired_interval *x,
 		     unsigned joined)
 {

@@ -150,7 +150,7 @@ static uint64_t key_of(struct index *x, struct column *c, struct value v)
 
 /* ---- tails ---- */
 
-/* Another array of the same form, with room for cap rows; the old one may still be looked at. */
+/* Another array of the same form, with room for cap rows; the old one may still be in use. */
 void column_make_room(struct index *x, struct column *c, size_t cap)
 {
 	size_t bytes = block_bytes(c->tail.form, x->tail_cap);
@@ -604,7 +604,7 @@ bool index_row(const struct index_view *v, int64_t id, struct arena *a, struct r
 
 struct kept {
 	struct str key;
-	uint64_t used; /* when it was asked for last */
+	uint64_t used; /* time of last use */
 	struct answer answer;
 	struct arena arena;
 };

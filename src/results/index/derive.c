@@ -9,7 +9,7 @@
 
 #define COUNT(table) (sizeof(table) / sizeof(*(table)))
 #define NAME_BYTES_MAX 64
-#define ROLES_MAX 16       /* of servers of one run; others are not counted */
+#define ROLES_MAX 16       /* server roles of one run; more are not counted */
 #define WORKLOAD_BYTES 512
 
 const struct derived_column derived_columns[] = {
@@ -234,7 +234,7 @@ static bool is_without_gpu(struct str group)
 	return str_is(group, "proxy") || str_is(group, "cache") || str_is(group, "router");
 }
 
-/* Over all roles of which servers were started; 0: no size of theirs is known. */
+/* Over all roles whose servers were started; 0: their sizes are unknown. */
 static double gpus_of_servers(const struct inputs *in)
 {
 	bool is_known = false;
@@ -284,7 +284,7 @@ static struct ruled gpus_used(const struct inputs *in)
 
 /* ---- speed and load ---- */
 
-/* a / b, or 0 where that is no finite number. */
+/* a / b, or 0 if that is not finite. */
 static double quotient(double a, double b)
 {
 	return b > 0 && isfinite(a / b) ? a / b : 0;
@@ -334,7 +334,7 @@ static void add(struct words *w, const char *fmt, ...)
 	va_end(ap);
 	if (n > 0 && (size_t)n < room)
 		w->n += (size_t)n;
-	w->text[w->n] = 0; /* what does not fit is left out, whole */
+	w->text[w->n] = 0; /* a part that does not fit is left out completely */
 }
 
 /* What follows the last slash; for a file in a hub's cache the name of the model. */
@@ -384,7 +384,7 @@ static double length(const struct inputs *in, struct str dataset, const char *ki
 	return n > 0 ? n : number(in, tag);
 }
 
-/* Of lengths that are measured only those apart from each other tell workloads apart. */
+/* Measured lengths are rounded, so that only clearly different ones distinguish workloads. */
 static double rounded(double tokens)
 {
 	return tokens > 0 ? exp2(round(log2(tokens))) : 0;

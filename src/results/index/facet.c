@@ -126,7 +126,7 @@ static void sink(struct facet_value *heap, size_t n, size_t at)
 	}
 }
 
-/* Infinite numbers are no ends. */
+/* Ignores infinite numbers for the ends. */
 static void note_ends(struct facet *out, struct value v)
 {
 	if (v.kind != VALUE_NUMBER || !isfinite(v.number))
@@ -351,8 +351,8 @@ static void count_few(const struct index_view *v, const struct choice *c, const 
 }
 
 /*
- * The ends and the missing rows of a block of numbers: keys are in their order, so that no value
- * has to be made. false: the block is of another form, or has infinite numbers, and nothing was
+ * The ends and the missing rows of a block of numbers: keys are ordered like them, so that values
+ * need not be decoded. false: the block has another form, or infinite numbers, and nothing was
  * noted.
  */
 static bool note_packed(const struct block *b, const uint16_t *place, size_t n, struct facet *out)
@@ -384,7 +384,7 @@ static bool note_packed(const struct block *b, const uint16_t *place, size_t n, 
 	return true;
 }
 
-/* Many rows: only values that are selected, each as the first row has it. */
+/* For many rows: only selected values, spelled as in the first row. */
 static void count_wanted_rows(const struct index_view *v, const struct choice *c,
 			      const struct head *h, struct arena *a, struct facet_list *l)
 {
@@ -477,12 +477,12 @@ void facet_count(const struct index_view *v, const struct choice *c, const struc
 /*
  * Exact figures over the chosen rows of a column.
  *
- * Percentiles need a handful of order statistics, not a sorted array: values are counted in
- * buckets that are narrow in the order of their bits, and only those of the buckets in which
- * a wanted rank lies are sorted.
+ * Percentiles need a handful of order statistics, not a sorted array: values are counted in buckets
+ * that are narrow in the order of their bits, and only the buckets that contain a wanted rank are
+ * sorted.
  */
 
-#define SORTED_MAX 4096   /* so few are sorted whole */
+#define SORTED_MAX 4096   /* up to this many are sorted completely */
 #define BUCKET_BITS 12   /* counters that stay in the nearest cache */
 #define PERCENTILES 4
 #define RANKS (PERCENTILES * 2)
@@ -526,7 +526,7 @@ struct ranks {
 
 /* Values of the buckets that hold a wanted rank, and how many smaller ones are left out. */
 struct picked {
-	uint32_t *count;     /* of each bucket; then whether its values are taken */
+	uint32_t *count;     /* of each bucket; later whether its values are collected */
 	size_t skipped[RANKS];
 	size_t n;
 };
@@ -549,7 +549,7 @@ static void pick_buckets(struct picked *p, const struct ranks *r)
 	}
 }
 
-/* x is left as it is. */
+/* Does not change x. */
 static void find_ranks(const double *x, size_t n, double min, double max, struct ranks *r,
 		       struct arena *a)
 {
@@ -595,7 +595,7 @@ static void find_percentiles(double *x, size_t n, struct statistic *out, struct 
 		*to[k] = stats_between(r.value[k * 2], r.value[k * 2 + 1], part[k]);
 }
 
-#define END_LANES 8 /* so that one comparison need not wait for the other */
+#define END_LANES 8 /* so that comparisons need not wait for each other */
 
 static void find_ends(const double *x, size_t n, double *min, double *max)
 {

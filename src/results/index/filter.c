@@ -250,7 +250,7 @@ int filter_read(const struct json_value *json, const char *pointer, struct arena
 	return 0;
 }
 
-/* With an empty "or", which is false and about no column, a filter is never about one column alone. */
+/* An empty "or", which is false and about no column, keeps a filter from being about one column. */
 struct filter *filter_closed(const struct filter *f, struct arena *a)
 {
 	struct filter *none = arena_alloc(a, sizeof(*none));
@@ -280,7 +280,7 @@ static char lower(char c)
 	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* Whether the text occurs in the value, whatever the case of A-Z; only texts hold texts. */
+/* Whether the text occurs in the value, ignoring the case of A-Z; only texts match. */
 static bool holds_text(struct str part, struct value v)
 {
 	if (v.kind != VALUE_TEXT)
@@ -541,7 +541,7 @@ static bool takes(const struct filter_test *t, struct value v)
 	return filter_takes(t->f, v);
 }
 
-#define FEW_CODES 6 /* so many are compared one by one, all others are looked up */
+#define FEW_CODES 6 /* up to this many are compared one by one, more are looked up */
 
 /* The codes that match, when they are few and fit a byte. */
 struct few { uint8_t code[FEW_CODES]; unsigned n; bool is_few; };
@@ -612,7 +612,7 @@ static bool packed_ends(const struct block *b, uint64_t min, uint64_t max, uint6
 	return *from <= *to;
 }
 
-/* Upper halves that are inside for certain; those at an end are looked at whole. */
+/* Upper halves that are certainly inside; those at an end are compared completely. */
 static uint64_t packed_word(const struct block *b, size_t at, size_t n, uint64_t from, uint64_t to)
 {
 	const uint32_t *high = (const uint32_t *)b->data + at;
@@ -850,7 +850,7 @@ static size_t packed_numbers(const struct block *b, const uint16_t *place, size_
 			uint64_t whole = key_of_packed(b, key[i]);
 			double x = number_of_key(whole);
 
-			/* Keys of what is no number are those of NaNs. */
+			/* Keys of other values than numbers decode to NaNs. */
 			out[got] = x;
 			got += key[i] >= KEY_SPECIALS && fabs(x) <= DBL_MAX;
 		}

@@ -17,7 +17,7 @@
 #define SLOTS_FIRST 1024u
 #define FEW_NUMBERS 32 /* of a group: on the stack */
 
-/* What a group shows of its rows in a column. */
+/* The value that a group shows for its rows in a column. */
 enum shows { SHOWS_NEWEST, SHOWS_MEDIAN, SHOWS_LATEST, SHOWS_WORST };
 
 static enum shows shows(struct str column)
@@ -33,7 +33,7 @@ static enum shows shows(struct str column)
 
 struct grouping {
 	uint32_t *slot, slots; /* 1 + group by key, open addressing */
-	uint64_t *key;         /* of each group; 0: it is a row of its own */
+	uint64_t *key;         /* of each group; 0: a single row */
 	uint32_t *count;
 	size_t n;
 };
@@ -88,7 +88,7 @@ static uint64_t *keys_of_codes(const struct head *h, struct arena *a)
 	return key;
 }
 
-/* Equal for equal numbers, whatever form their blocks have; 0: no number is there. */
+/* Equal for equal numbers in any form of block; 0: not a number. */
 static uint64_t number_key(const uint64_t *of_code, const struct block *b, size_t i)
 {
 	uint64_t key;
@@ -114,7 +114,7 @@ static void find_groups(const struct index_view *v, const struct choice *c, stru
 			size_t row = choice_row(c, block, i, first), group;
 			uint64_t key = number_key(of_code, b, row - first);
 
-			/* Rows that are shown for another reason are no repeats of the others. */
+			/* Rows with other flags are not repeats. */
 			if (key)
 				key ^= (uint64_t)view_flags(v, row) << 1;
 			group = group_of(g, key, a);
@@ -178,7 +178,7 @@ static struct summary summary_of(double *number, size_t n, enum shows what)
 	return s;
 }
 
-/* Of a column, or of a formula where there is no column. */
+/* Of a column, or of a formula. */
 static struct summary summarise(const struct index_view *v, const struct fold *f, size_t group,
 				const struct head *h, const struct view_formula *formula,
 				enum shows what)
@@ -219,7 +219,7 @@ static void make_keys(const struct index_view *v, const struct order *o, const s
 			key[i] = order_key(o, nth, f->newest[i]);
 			continue;
 		}
-		/* Numbers alone have a place; whatever else the column holds is last. */
+		/* Only numbers are sorted; other values come last. */
 		s = summarise(v, f, i, by->head, NULL, what);
 		one = s.n ? number_value(what == SHOWS_MEDIAN ? s.median : s.max) :
 			    view_value(v, by->head, f->newest[i]);

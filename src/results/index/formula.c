@@ -75,7 +75,7 @@ static int quoted(struct reader *r)
 	return add_column(r, (struct str){ r->text.p + from, r->at++ - from });
 }
 
-/* A number, a column, or a function with what is in its parentheses. */
+/* Reads a number, a column, or a function with its parentheses. */
 static int word(struct reader *r)
 {
 	static const struct {

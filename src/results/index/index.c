@@ -12,8 +12,8 @@
 #include "results/index/index_internal.h"
 
 #define TEXT_CHUNK_BYTES 65536
-#define TRIM_BYTES (8u << 20) /* freed at once, that are worth handing back to the system */
-#define COPY_ROWS 128         /* of an index that is made of another one, at once */
+#define TRIM_BYTES (8u << 20) /* freed at once, worth returning to the system */
+#define COPY_ROWS 128         /* rows copied at once to a new index */
 
 struct text_chunk { struct text_chunk *next; size_t bytes; char text[]; };
 
@@ -75,7 +75,7 @@ struct str index_text(struct index *x, struct str s)
 	return (struct str){ to, s.n };
 }
 
-/* With the lock held: frees what no version that is left looks at. Returns how much that was. */
+/* With the lock held: frees what no remaining version uses. Returns how many bytes. */
 static size_t collect(struct index *x)
 {
 	const struct index_view *oldest = x->current;
@@ -97,7 +97,7 @@ static size_t collect(struct index *x)
 	return bytes;
 }
 
-/* The allocator keeps freed memory that lies between pieces in use. */
+/* Returns freed memory between pieces in use, which the allocator would keep. */
 static void trim(size_t freed_bytes)
 {
 	if (freed_bytes >= TRIM_BYTES)
@@ -175,7 +175,7 @@ const struct index *index_of(const struct index_view *v)
 
 uint64_t index_version(const struct index *x)
 {
-	struct index *open = (struct index *)x; /* its lock is not part of what it says */
+	struct index *open = (struct index *)x; /* its lock is not part of its content */
 	uint64_t number;
 
 	pthread_mutex_lock(&open->lock);
@@ -249,7 +249,8 @@ struct index *index_make_with(unsigned block_shift, uint32_t dictionary_max)
 	x->dictionary_max = dictionary_max;
 	x->listed_rows_max = FACET_LISTED_ROWS_MAX;
 	x->is_ascending = true;
-	x->number = (uint64_t)clock_real_ns() / 1000000; /* those of an earlier process are below */
+	x->number = (uint64_t)clock_real_ns() / 1000000; /* those of earlier processes are
+							  * smaller */
 	pthread_mutex_init(&x->write, NULL);
 	pthread_mutex_init(&x->lock, NULL);
 	x->cache = cache_new(INDEX_CACHE_BYTES);
@@ -434,7 +435,7 @@ static void seal_ids(struct index *x)
 	x->tail_cap = 0;
 }
 
-/* Another table, so that what versions look at stays as it is; with at least `blocks` places. */
+/* Makes another table, with at least `blocks` elements, so that the versions' one is unchanged. */
 static void copy_flags(struct index *x, size_t blocks)
 {
 	size_t n = blocks > x->n_flags ? blocks : x->n_flags;
@@ -616,7 +617,7 @@ struct index *index_without_removed(const struct index_view *v)
 		if (n < COPY_ROWS && i + 1 < v->n_rows)
 			continue;
 		rc = index_add_flagged(x, row, flags, n, NULL);
-		assert(rc == 0); /* what one index holds another one takes */
+		assert(rc == 0); /* the other index already held it */
 		n = 0;
 		arena_release(&a);
 	}
@@ -633,13 +634,13 @@ struct without { struct str column; struct choice choice; };
 /* The bits of conditions about one column at the filter's top, all together. */
 struct own { struct str column; uint64_t *word; };
 
-/* What the filter's top is made of: the facets' own conditions, and all others. */
+/* The conditions at the filter's top: the facets' own, and all others. */
 struct split {
 	uint64_t *common;
 	struct own *own;
 	size_t n_own;
 	struct choice all;
-	struct choice *without; /* of each own */
+	struct choice *without; /* for each own condition, the rows without it */
 };
 
 static const struct str *own_column(const struct query *q, const struct filter *part)
@@ -711,7 +712,7 @@ static const struct choice *facet_rows(const struct split *s, struct str column)
 /* ---- facets and statistics, by several threads when that pays ---- */
 
 #define PARALLEL_ROWS 3000000 /* rows to look at; with fewer a thread costs more than it helps */
-#define PARALLEL_THREADS 2    /* others ask at the same time */
+#define PARALLEL_THREADS 2    /* other queries run at the same time */
 
 double *scratch_numbers(struct scratch *s, size_t n)
 {

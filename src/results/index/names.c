@@ -8,7 +8,7 @@
 #define KEY_BYTES 160
 #define COUNT(table) (sizeof(table) / sizeof(*(table)))
 
-/* Plain columns that say what a run is and not what it measured. */
+/* Plain columns that describe a run and are not measured. */
 static const char *const run_column[] = {
 	"run_id", "suite", "name", "timestamp", "status", "mode", "source", "verdict", "repeat",
 	"repeats", "config_hash", "experiment_duration_s", "error_stage", "error_category",
@@ -43,7 +43,7 @@ static const struct fact metric[] = {
 	{ "usd_per_m_output", "$/M output tokens", -1 },
 };
 
-/* How a name's last word tells the unit; longer ones before their own endings. */
+/* Units by the last word of a name; longer endings first. */
 static const struct fact ending[] = {
 	{ "_per_s_per_w", "/s/W", 1 }, { "_mb_per_s", "MB/s", 0 }, { "_per_s", "/s", 1 },
 	{ "_j_per_token", "J/token", -1 }, { "_ms", "ms", -1 }, { "_ns", "ns", 0 },
@@ -85,7 +85,7 @@ static bool is_stat(struct str word)
 	return is_percentile(word);
 }
 
-/* The last part of a dotted name that is no statistic: "power_w" of "gpu.power_w.mean". */
+/* The last part of a dotted name that is not a statistic: "power_w" of "gpu.power_w.mean". */
 static struct str quantity(struct str name)
 {
 	for (;;) {
@@ -106,7 +106,7 @@ static bool ends(struct str name, const char *with)
 	return str_ends(name, tail) || (*with == '_' && str_is(name, with + 1));
 }
 
-/* Of "p99.9_itl_ms", whose dot cuts no group off: "p99.9". */
+/* "p99.9" of "p99.9_itl_ms", whose dot does not end a group. */
 static struct str first_word(struct str name)
 {
 	return str_cut(&name, '_');
@@ -277,7 +277,7 @@ static void add_words(struct buf *label, struct str name)
 	}
 }
 
-/* When a run began, whatever the result that says it calls it. */
+/* Whether a column is the time at which a run began, under any of its names. */
 static bool is_moment(struct str name)
 {
 	return str_is(name, "timestamp");
@@ -349,7 +349,7 @@ static size_t role_row(struct str name)
 	return i;
 }
 
-/* Groups that are servers of a role: those that no file has of another kind. */
+/* Groups that are server roles: all that have no other meaning in any file. */
 static bool is_server_role(struct str group)
 {
 	static const char *const other[] = {

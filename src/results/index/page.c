@@ -35,7 +35,7 @@ static const uint32_t *make_ranks(const struct head *h, struct arena *a)
 	return rank;
 }
 
-/* The first bytes of a text, above all numbers. Equal keys are no equal texts. */
+/* The first bytes of a text, above all numbers. Equal keys do not imply equal texts. */
 static uint64_t key_of_text(struct str s)
 {
 	uint64_t key = 0;
@@ -134,7 +134,7 @@ static int compare_entries(const struct order *o, const struct entry *a, const s
 {
 	if (a->key != b->key)
 		return a->key < b->key ? -1 : 1;
-	/* Equal keys of ranks are equal values; others are looked at whole. */
+	/* Equal keys of ranks are equal values; others are compared completely. */
 	return compare_rows(o, o->n && o->by[0].rank ? 1 : 0, a->row, b->row);
 }
 
@@ -348,7 +348,7 @@ size_t index_rows(const struct index_view *v, const int64_t *id, size_t n, const
 
 /* ---- cursors ---- */
 
-/* What a page is sorted by, as a number; a cursor of another order is refused. */
+/* Identifies a page's sort order by a number; a cursor of another order is refused. */
 static uint64_t order_mark(const struct query *q)
 {
 	uint64_t mark = q->n_sorts + (q->fold.n ? map_hash(q->fold) : 0);

@@ -195,7 +195,7 @@ static int write_file(const char *path, const struct snapshot_head *head,
 	return 0;
 }
 
-/* Bytes of each column's texts. The writer may add to them; those that are there never change. */
+/* Bytes of each column's texts. The writer may append; existing ones never change. */
 static uint64_t *texts_used(const struct index_view *v)
 {
 	uint64_t *texts = mem_array(v->n_columns, sizeof(*texts));
@@ -263,7 +263,7 @@ int index_save(const struct index_view *v, const char *path, int64_t sequence, s
 
 struct placed_piece { struct str bytes; uint64_t sum; };
 
-/* A block, and what it may say. */
+/* A block, and its permitted values. */
 struct judged {
 	const struct block *block;
 	size_t rows;
@@ -328,7 +328,7 @@ static struct str get_text(struct snapshot_reader *in)
 	return s;
 }
 
-/* NULL: it does not lie in the file. */
+/* NULL: outside the file. */
 static void *get_piece(struct snapshot_reader *in, size_t bytes)
 {
 	uint64_t offset = get(in), sum = get(in);
@@ -415,7 +415,7 @@ static void get_block(struct snapshot_reader *in, struct column *c, struct block
 	bool is_tail = out == &c->tail;
 	uint64_t has;
 
-	/* Keys are for columns of keys alone, and a tail without rows has nothing. */
+	/* Only columns of keys have keys, and a tail without rows is empty. */
 	in->is_bad |= (block_is_keys(&b) && !c->is_keys) || (!rows && b.form != BLOCK_CODE);
 	if (in->is_bad)
 		return;
@@ -531,7 +531,7 @@ static void get_sizes(struct snapshot_reader *in)
 	}
 }
 
-/* Ids above 0, and in order where that is said. */
+/* Ids are above 0, and ascending if the file says so. */
 static bool has_good_ids(struct index *x)
 {
 	const struct index_view v = { .index = x, .n_rows = x->n_rows,

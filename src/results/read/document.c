@@ -16,7 +16,7 @@ static const struct { const char *document, *result; } renamed[] = {
 static const char *const mode[] = {
 	"throughput", "latency", "startup", "prioritization", "prefix-caching", "long-document-qa",
 };
-/* Arguments that say where a server listens, or nothing about its speed. */
+/* Arguments for where a server listens, and others without effect on its speed. */
 static const char *const aside[] = {
 	"host", "port", "uds", "seed", "api_key", "served_model_name", "root_path", "ssl_keyfile",
 	"ssl_certfile",
@@ -82,7 +82,7 @@ static void put_results(struct json_value *row, const struct json_value *results
 	}
 }
 
-/* Those that were given; documents of other programs have the server's parameters alone. */
+/* The given arguments; documents of other programs only have the server's parameters. */
 static const struct json_value *arguments(const struct json_value *config)
 {
 	const struct json_value *list = json_get(config, "servers");
@@ -94,8 +94,8 @@ static const struct json_value *arguments(const struct json_value *config)
 }
 
 /*
- * What tells servers apart where no log does: the engine's commit and release, the address and the
- * arguments. Equal ones may still have been several servers, so nothing counts as more than it is.
+ * What distinguishes servers without a log: the engine's commit and release, the address and the
+ * arguments. Equal ones may still have been several servers, so sessions are never overcounted.
  */
 static void put_identity(struct buf *out, const struct json_value *v, const struct json_value *args)
 {

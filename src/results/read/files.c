@@ -100,14 +100,14 @@ static bool is_side_file(const char *folder, struct str name)
 	return false;
 }
 
-/* A log of MLPerf's LoadGen; the summary where there is no log with all of it. */
+/* A log of MLPerf's LoadGen; the summary only if the detailed log is missing. */
 static bool is_mlperf_log(const char *folder, struct str name)
 {
 	return str_is(name, RESULT_MLPERF_DETAIL) ||
 	       (str_is(name, RESULT_MLPERF_SUMMARY) && !is_in_folder(folder, RESULT_MLPERF_DETAIL));
 }
 
-/* Whether vLLM's performance suite left its results here: the table then says nothing more. */
+/* Whether vLLM's performance suite left its results here, which the table only repeats. */
 static bool has_commands(const char *folder)
 {
 	DIR *dir = opendir(folder);
@@ -146,7 +146,7 @@ bool result_file_is(const char *folder, const char *name)
 	return !is_side_file(folder, s);
 }
 
-/* "X.d" next to a document "X.json" that is small enough to be taken instead. */
+/* "X.d" next to a document "X.json" that is small enough to be read instead. */
 static bool is_companion(const char *folder, const char *name)
 {
 	struct str s = str_of(name);
@@ -190,7 +190,7 @@ static int visit(const struct result_walk *w, const char *folder, const char *na
 	int rc = 0;
 
 	if (*name != '.' && (lstat(path, &link) < 0 || stat(path, &st) < 0)) {
-		/* It has gone meanwhile, or is a link that leads nowhere. */
+		/* It was removed meanwhile, or is a broken link. */
 		if (errno != ENOENT && errno != ELOOP)
 			rc = err_set(e, ERR_IO, "%s cannot be read: %s", path, strerror(errno));
 	} else if (*name != '.') {

@@ -90,7 +90,7 @@ int frame_read_file(struct frame *f, const char *path, struct arena *a, struct e
 	return rc < 0 ? -1 : (int)(f->n - before);
 }
 
-/* Files that are no JSON hold no record. */
+/* Files that are not JSON hold no record. */
 static int read_files(struct frame *f, const struct result_files *files, bool is_strict,
 		      struct arena *a, struct err *e)
 {

@@ -8,7 +8,7 @@
 
 #define ERROR_TEXT 900 /* bytes of a list in a message; struct err holds little more */
 
-/* In the order in which they are looked for: "<=" must not be taken for "<". */
+/* In search order: "<=" must not be read as "<". */
 static const struct { const char *text, *python; } ops[] = {
 	[FRAME_EQ] = { "==", "PlotEqualTo" },
 	[FRAME_NE] = { "!=", "PlotNotEqualTo" },
@@ -205,7 +205,7 @@ static double low_end(double x, double size)
 	return low * size;
 }
 
-/* A copy of the record in which key has the value; a dotted key becomes one of the top. */
+/* A copy of the record in which key has the value; a dotted key becomes a top-level one. */
 static const struct json_value *with(const struct json_value *record, struct str key, double x,
 				     struct arena *a)
 {
@@ -272,7 +272,7 @@ static int no_metric(const struct json_value *record, struct str key, struct err
 	return -1;
 }
 
-/* The texts of a record's keys; id tells those of one record from those of another. */
+/* The texts of a record's keys; id identifies their combination. */
 static int texts_of(const struct json_value *record, const struct frame_keys *keys,
 		    struct str *text, struct buf *id, struct arena *a, struct err *e)
 {

@@ -78,7 +78,7 @@ int result_pieces_begin(struct result_pieces *p, struct str text, size_t bytes, 
 	return 0;
 }
 
-/* The next line with its end; empty: there is none. */
+/* The next line with its end; empty: none. */
 static struct str next_line(struct str rest)
 {
 	const char *end = rest.n ? memchr(rest.p, '\n', rest.n) : NULL;
@@ -96,7 +96,7 @@ static int next_member(struct result_pieces *p, struct str *out, struct err *e)
 		if (skip_blanks((struct str){ s.p + 1, s.n - 1 }).n)
 			return err_set(e, ERR_PARSE, "after the list of %zu results something follows",
 				       p->last);
-		return 0; /* and so it is the next time */
+		return 0; /* and also the next time */
 	}
 	if (p->last && s.n && *s.p == ',')
 		s = skip_blanks((struct str){ s.p + 1, s.n - 1 });

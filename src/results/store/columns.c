@@ -19,7 +19,7 @@ static const char *const kind_name[] = {
 static const char *const kind_type[] = {
 	[VALUE_BOOL] = "BOOLEAN", [VALUE_NUMBER] = "{real}", [VALUE_TEXT] = "TEXT",
 };
-/* What people ask a database for. */
+/* Usual filter columns of SQL queries. */
 static const char *const indexed[] = {
 	"run_id", "timestamp", "suite", "name", "status", "verdict", "config_hash", "server.model",
 	"server.tensor_parallel_size", "hardware.gpu", "benchmark.dataset_name",
@@ -54,7 +54,7 @@ static void make_room(struct columns *c)
 	c->at = mem_grow(c->at, c->room, sizeof(*c->at));
 }
 
-/* The name of a number that is new, or was given back. */
+/* Names a new or dropped number. */
 static void set_name(struct columns *c, size_t at, struct str name)
 {
 	c->at[at].name = arena_str(&c->texts, name);
@@ -69,7 +69,7 @@ static size_t add(struct columns *c)
 	return c->n++;
 }
 
-/* Not by an SQL column that waits to be taken over. */
+/* SQL columns that wait for reuse do not count. */
 static bool is_taken(struct columns *c, struct str sql)
 {
 	uint64_t is = 0;
@@ -141,7 +141,7 @@ static size_t cut_at(struct str name, size_t most)
 	return n;
 }
 
-/* Columns of our own, and those that PostgreSQL has in every table. */
+/* Our own columns, and those that every table has in PostgreSQL. */
 static bool is_reserved(struct str name)
 {
 	static const char *const word[] = { "id", "rest", "tableoid", "ctid", "xmin", "xmax", "cmin",
@@ -153,7 +153,7 @@ static bool is_reserved(struct str name)
 	return false;
 }
 
-/* A name that nothing else has, of at most COLUMN_SQL_BYTES_MAX bytes; empty: there is none. */
+/* An unused name of at most COLUMN_SQL_BYTES_MAX bytes; empty: there is none. */
 static struct str sql_name(struct columns *c, struct str name)
 {
 	char hash[DIGEST_HEX], *made;
@@ -216,7 +216,7 @@ bool columns_is_indexed(struct str name)
 	return false;
 }
 
-/* Of the runs that have a value: what a run lacks costs it nothing. */
+/* Indexes only cover runs that have a value, so missing values cost nothing. */
 static int make_indexes(const struct columns *c, struct db *d, struct err *e)
 {
 	for (size_t i = 0; i < sizeof(indexed) / sizeof(*indexed); i++) {
@@ -271,7 +271,7 @@ static int columns_edit(struct columns *c, struct db *d, struct err *e)
 	return db_do(d, "UPDATE numbers SET last = last + 1 WHERE name = 'columns'", NULL, 0, e);
 }
 
-/* A number that was given back, unless an SQL column waits there; else a new one. */
+/* A dropped number, unless it has a waiting SQL column; else a new one. */
 static int number_column(struct columns *c, struct db *d, struct str name, uint64_t *at,
 			 struct err *e)
 {
@@ -312,8 +312,8 @@ static int update_sql(struct columns *c, struct db *d, size_t at, const struct s
 }
 
 /*
- * An SQL column that was given back: one of that name, or when the table takes no more any of that
- * kind, as views that people made over a column follow it to its next name. c->n: there is none.
+ * A waiting SQL column: one of that name, or when the table is full any of that kind, because
+ * users' views on a column follow it to its next name. c->n: there is none.
  */
 static size_t spare_column(const struct columns *c, struct str name, enum value_kind kind)
 {
@@ -353,7 +353,7 @@ static int rename_column(struct columns *c, struct db *d, size_t at, struct str 
 	return 0;
 }
 
-/* A name that an SQL column without values has, which cannot be taken over as it is, is freed. */
+/* Frees a name held by an SQL column without values that cannot be reused as it is. */
 static int free_name(struct columns *c, struct db *d, struct str name, enum value_kind kind,
 		     bool is_made_later, struct err *e)
 {
@@ -381,7 +381,7 @@ static size_t wide_left(const struct columns *c)
 	return left;
 }
 
-/* Its name and kind in SQL: a column that waits for one, else a new one. */
+/* Sets a column's SQL name and kind: reuses a waiting column, else adds a new one. */
 static int widen(struct columns *c, struct db *d, size_t at, enum value_kind kind,
 		 bool is_made_later, struct err *e)
 {
@@ -490,7 +490,7 @@ size_t columns_own_max(void)
 	return INDEX_COLUMNS_MAX - known_listed_count();
 }
 
-/* One part of so many, while anything is left. */
+/* One of `parts` parts, at least one while anything is left. */
 static size_t share(size_t left, size_t parts, size_t most)
 {
 	size_t n = left / parts;

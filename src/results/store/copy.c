@@ -21,7 +21,7 @@ struct copy {
 	const char *insert;
 	bool is_columns, is_documents;
 	struct columns columns; /* as `to` has them */
-	int64_t base;           /* of the new numbers of changes */
+	int64_t base;           /* first of the new numbers of changes */
 };
 
 static int put_wide(struct copy *c, int64_t id, struct str cells, struct err *e)
@@ -162,7 +162,7 @@ static int export(struct db *from, const char *path, struct err *e)
 	return rc;
 }
 
-/* Whatever made the copy: what it lacks, and one file, without a log next to it. */
+/* For both kinds of copy: adds what it lacks, and makes it one file without a separate log. */
 static int finish_copy(const char *path, struct err *e)
 {
 	struct db *d = NULL;
@@ -270,12 +270,12 @@ static int restore(struct db *from, struct db *to, const char *where, bool is_fo
 	    (to->hooks->is_partitioned && partitions_like(from, to, e) < 0) ||
 	    copy_tables(from, to, e) < 0)
 		return -1;
-	return leave_traces_out(to, e); /* of a backup by an older program */
+	return leave_traces_out(to, e); /* for a backup by an older program */
 }
 
 /*
- * A backup that an earlier program made gets today's tables first, in a copy: the file itself stays
- * as it is. folder: of that copy, for the caller to remove.
+ * Gives a backup from an earlier program today's tables first, in a copy: the file itself is
+ * unchanged. folder: of that copy, for the caller to remove.
  */
 static int open_backup(const char *path, struct buf *folder, struct db **out, struct err *e)
 {

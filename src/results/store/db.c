@@ -209,9 +209,9 @@ static const char *const marks_metric[STATEMENTS_MAX] = {
 };
 
 /*
- * A number without a name was given back; kind 'rest': its values are in benchmark_runs.rest.
- * numbers: "columns" is their edition, "rewritten" the change in which cells of runs that were there
- * changed last. left_out: how many values of a run are in its document alone, -1: not counted.
+ * A number without a name was dropped; kind 'rest': its values are in benchmark_runs.rest. numbers:
+ * "columns" is their edition, "rewritten" the last change that rewrote cells of existing runs.
+ * left_out: how many values of a run are only in its document, -1: not counted.
  */
 static const char *const columns_come_back[STATEMENTS_MAX] = {
 	"CREATE TABLE columns_again (number {int} PRIMARY KEY, name TEXT UNIQUE, sql_name TEXT UNIQUE,"

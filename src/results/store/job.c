@@ -16,7 +16,7 @@
 
 #define STEP_FILES_MAX 64            /* in one transaction */
 #define JOBS_LISTED_MAX 1000
-#define STEP_BYTES_MAX (8u << 20)    /* packed; a larger file goes alone */
+#define STEP_BYTES_MAX (8u << 20)    /* packed; a larger file is processed alone */
 
 static int no_job(const char *id, struct err *e)
 {
@@ -54,7 +54,7 @@ int store_job_begin(struct store *s, struct str kind, struct str detail, char id
 	return store_write_end(s, &w, rc, e);
 }
 
-/* ERR_USAGE: there is none, or it has ended, and stays as it ended. */
+/* ERR_USAGE: there is none, or it has ended. */
 static int is_open(struct store_write *w, const char *id, struct err *e)
 {
 	struct db_value v = db_text(str_of(id));
@@ -123,7 +123,7 @@ static int set_state(struct store_write *w, const char *id, const char *state, s
 		return -1;
 	if (!is_end)
 		return 0;
-	/* Whatever still waited will not be looked at. */
+	/* Files that still wait are no longer needed. */
 	return db_do(w->db, "UPDATE job_files SET bytes = NULL WHERE job = $1 AND bytes IS NOT NULL",
 		      &v[2], 1, e);
 }
@@ -303,7 +303,7 @@ static int take_in_all(struct store *s, struct work *work, size_t first, size_t 
 	return store_write_end(s, &w, rc, e);
 }
 
-/* One by one, so that what is wrong with one file is its own outcome. */
+/* One by one, so that a faulty file only affects its own outcome. */
 static int take_in_each(struct store *s, struct work *work, struct err *e)
 {
 	for (size_t i = 0; i < work->n; i++) {

@@ -11,7 +11,7 @@
 
 #define DAY_S 86400.0
 #define ANY_FLAGS (INDEX_EXCLUDED | INDEX_ARCHIVED | INDEX_SUPERSEDED)
-#define RUNS_AT_ONCE 5000      /* in one transaction: a tenth of a second, in which others wait */
+#define RUNS_AT_ONCE 5000      /* in one transaction: 0.1 s, during which others wait */
 #define PAUSE_NS 10000000      /* between two: longer than a writer waits before it tries again */
 
 struct one_run {
@@ -53,7 +53,7 @@ static int archive(struct store_write *w, const int64_t *id, size_t n_ids, bool 
 	return 0;
 }
 
-/* Of what is left of a run_id, the newest is the one that is shown. */
+/* Of the remaining runs with a run_id, shows the newest. */
 static int show_newest(struct store_write *w, struct str run_id, struct err *e)
 {
 	struct db_value v = db_text(run_id);
@@ -67,7 +67,7 @@ static int show_newest(struct store_write *w, struct str run_id, struct err *e)
 	return store_set_flags(w, o.id, o.flags & ~(int64_t)INDEX_SUPERSEDED, e);
 }
 
-/* Where no reference makes them go with the row of documents. */
+/* Removes rows that no reference deletes along with the row of documents. */
 static int remove_large(struct store_write *w, int64_t id, struct err *e)
 {
 	struct db_value v = db_int(id);
@@ -133,7 +133,7 @@ static void let_others_write(void)
 	nanosleep(&pause, NULL);
 }
 
-/* A failure says how many runs were changed before it. */
+/* Adds to a failure how many runs were changed before it. */
 static int with_count(int rc, size_t n, struct err *e)
 {
 	return rc && n ? err_wrap(e, "after %zu runs", n) : rc;
@@ -155,7 +155,7 @@ static struct str mark(const void *self, uint64_t number)
 	return STR("a column");
 }
 
-/* cells. What is damaged may have had any column. */
+/* cells. A damaged row may have had any column. */
 static int take_cells(void *self, const struct db_got *got)
 {
 	struct used *u = self;
@@ -168,7 +168,7 @@ static int take_cells(void *self, const struct db_got *got)
 	return 0;
 }
 
-/* Of the runs that came, or were changed, after that change; below 0: of all. */
+/* Of the runs added or changed after that change; below 0: of all. */
 static int find_used(struct db *d, int64_t change, struct used *u, struct err *e)
 {
 	struct db_value v = db_int(change);
@@ -208,7 +208,7 @@ static int look(struct store *s, struct columns *c, struct used *u, int64_t *cha
 	return rc ? rc : is_any_unused(c, u);
 }
 
-/* What came since was not looked at; when numbers have changed hands, nothing of it holds. */
+/* Later changes were not examined; if numbers were reassigned, the result is void. */
 static int give_back(struct store *s, struct store_write *w, struct used *u, int64_t change,
 		     int64_t edition, size_t *n, struct err *e)
 {
@@ -330,7 +330,7 @@ static int change_one(struct store *s, struct store_write *w, enum bulk_action w
 		if (store_tag_one(w, id, text, who, what == BULK_TAG, &is_same, e) < 0)
 			return -1;
 		*(is_same ? &out->n_same : &out->n_changed) += 1;
-		/* as it was, but changed: answers that are kept are of before */
+		/* unchanged, but counted as a change: cached answers are older */
 		return is_same ? 0 : store_set_flags(w, id, o.flags, e);
 	}
 	is_excluded = o.flags & INDEX_EXCLUDED;
@@ -372,7 +372,7 @@ int store_bulk(struct store *s, enum bulk_action what, const int64_t *id, size_t
 
 /* ---- by age ---- */
 
-/* A run is as old as its document says, else as long as it has been here. */
+/* Age by the run's document, else by when it was received. */
 static int older(struct store_write *w, double before_s, bool is_archived, struct store_ids *out,
 		 struct err *e)
 {
@@ -384,7 +384,7 @@ static int older(struct store_write *w, double before_s, bool is_archived, struc
 			     " AND (flags & 2) = $2 ORDER BY id LIMIT $3", v, 3, store_take_id, out, e);
 }
 
-/* Those that are older, some at a time, until no run is found any more. */
+/* Changes older runs in batches, until none is left. */
 static int change_older(struct store *s, enum change what, double days, size_t *n, struct err *e)
 {
 	double before_s = store_now_s() - days * DAY_S;
@@ -444,7 +444,7 @@ static int forget_some(struct store *s, const struct partition *p, struct store_
 	return rc ? -1 : ids->n == RUNS_AT_ONCE;
 }
 
-/* Does not wait long for those who read it, because all others would wait after it. */
+/* Does not wait long for readers, because all others would wait too. */
 static int drop_partition(struct store *s, int64_t first, struct err *e)
 {
 	struct store_write w;
@@ -524,16 +524,16 @@ int store_retain(struct store *s, const struct retention *r, struct buf *told, s
  * for their columns, and rebuilds benchmark_runs if that frees columns.
  */
 
-#define RUNS_READ_AT_ONCE 500 /* read again in one transaction, in which others wait */
+#define RUNS_READ_AT_ONCE 500 /* reread in one transaction, during which others wait */
 
 /* ---- values that were left out ---- */
 
 struct again {
 	struct arena a;
 	struct buf document;
-	struct row row;         /* as it is kept */
+	struct row row;         /* as stored */
 	const struct columns *columns;
-	bool is_bad;            /* check says what is wrong with it */
+	bool is_bad;            /* `check` reports what is wrong with it */
 };
 
 /* cells, document */
@@ -547,7 +547,7 @@ static int take_run(void *self, const struct db_got *got)
 	return 1;
 }
 
-/* Its cells, and then those that its document has besides. */
+/* Its cells, followed by those that only its document has. */
 static struct row whole_row(struct again *g)
 {
 	struct row all = g->row;

@@ -15,7 +15,7 @@
 #include "results/store/read.h"
 
 #define NAMES_USUAL 400       /* columns of a result */
-#define LIST_ELEMENTS_MAX 256 /* of a list that becomes a text; a longer one is data */
+#define LIST_ELEMENTS_MAX 256 /* of a list that becomes a text; a longer one counts as data */
 
 void cells_init(struct cells *c, struct arena *a)
 {
@@ -61,7 +61,7 @@ static bool is_name(struct str name)
 	return true;
 }
 
-/* The name as the file knows it, from now on; NULL: it is none, or one too many. */
+/* Adds a name to those of the file; NULL: invalid, or one too many. */
 static struct known_name *know(struct cells *c, struct str name)
 {
 	uint64_t at;
@@ -348,7 +348,7 @@ static double offset_of(const char *p)
 	return sign * (hours * 3600.0 + minutes * 60.0);
 }
 
-/* Of seconds, after a dot or a comma. */
+/* Fraction of a second, after a dot or a comma. */
 static double fraction_of(const char **p)
 {
 	double digits = 0, scale = 1;
@@ -488,7 +488,7 @@ static bool is_engine_arg(struct str key)
 	return engine_arg_find((struct str){ name, first.n }) != NULL;
 }
 
-/* Whether the combination's name in a sweep's path has the key on this side. */
+/* Whether the name of a sweep's combination in the path has the key on this side. */
 static bool is_on_side(struct str file, const char *side, const char *until, struct str key)
 {
 	char pair[NAME_BYTES];

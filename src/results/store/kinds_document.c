@@ -26,7 +26,7 @@ static const char *kind_name(const struct json_value *v)
 	return name[v->kind];
 }
 
-/* NULL for null, too. -1: it is neither an object nor null. */
+/* NULL also for null. -1: neither an object nor null. */
 static int object_at(const struct json_value *v, const char *key, const struct json_value **out,
 		     struct err *e)
 {
@@ -51,7 +51,7 @@ static int text_at(const struct json_value *v, const char *key, struct str *out,
 /* ---- the machine, and what it did while load ran ---- */
 
 
-/* How one figure of several GPUs or processes becomes one. */
+/* How the values of several GPUs or processes become one. */
 enum join { JOIN_MEAN, JOIN_SUM, JOIN_MIN, JOIN_MAX };
 
 struct total { double value; size_t n; };
@@ -233,10 +233,10 @@ static void put_steady(struct reading *r, const struct json_value *steady)
 
 /* ---- of many figures those that runs are compared by ---- */
 
-/* The others stay in the document: a column that one page shows is not worth its place. */
+/* Other members stay in the document: a column for a single page is not worth its place. */
 static const struct kept {
 	const char *key, *object, *member; /* object NULL: the member is the key's own */
-	const char *column;                /* what goes in front of the member */
+	const char *column;                /* prefix of the member's column */
 } kept[] = {
 	{ "settled", "ttft_ms", "mean", "settled.ttft_ms" },
 	{ "settled", "ttft_ms", "low", "settled.ttft_ms" },
@@ -304,7 +304,7 @@ static void put_classes(struct reading *r, const struct json_value *list)
 	}
 }
 
-/* What priorities cost each class: its medians over those of the same requests without any. */
+/* The cost of priorities for each class: its medians divided by those without priorities. */
 static void put_costs(struct reading *r, const struct json_value *list)
 {
 	char prefix[NAME_BYTES], name[NAME_BYTES];
@@ -409,7 +409,7 @@ static void put_host(struct reading *r, const struct json_value *host)
 		put_renamed(r, member, COUNT(member), host->key[i], &host->item[i]);
 }
 
-/* Of the phases of a start, their means: client.cold.load weights. */
+/* Means of the phases of a start: client.cold.load weights. */
 static void put_start(struct reading *r, struct str key, const struct json_value *start)
 {
 	const struct json_value *phases = json_get(start, "phases");
@@ -501,7 +501,7 @@ static void put_roles(struct reading *r, const struct json_value *list)
 	}
 }
 
-/* But for those that name files or differ by nature, which tell runs apart that are alike. */
+/* Except options that name files or always differ, which would distinguish equal runs. */
 static void put_options(struct reading *r, const struct json_value *options)
 {
 	static const char *const aside[] = {

@@ -93,8 +93,8 @@ static bool percentile_name(struct str key, char out[16])
 }
 
 /*
- * "avg": x, "std": y, "p99": z, "percentiles": {"99.0": z}: what else is there has no column. A
- * standard deviation of the sample, which divides by n - 1, has a name that is not here.
+ * "avg": x, "std": y, "p99": z, "percentiles": {"99.0": z}; other members have no column. A
+ * standard deviation of the sample, which divides by n - 1, is ignored.
  */
 static void put_statistics(struct reading *r, const struct json_value *of, const char *name,
 			   enum unit unit)
@@ -138,7 +138,7 @@ static void put_status(struct reading *r, double completed, double failed)
 		       failed > 0 ? STR("partial") : STR("completed"));
 }
 
-/* Of the API's name or path: the backend that asks the same of a server. */
+/* From the API's name or path: the backend with the same requests. */
 static void put_backend(struct reading *r, struct str api)
 {
 	if (str_is(api, "completions") || str_ends(api, STR("/v1/completions")))
@@ -175,7 +175,7 @@ static const struct timing perf_timings[] = {
 	{ "time_to_first_token", "ttft_ms", AS_IT_IS },
 	/* A request's (latency - TTFT) / (tokens - 1). */
 	{ "inter_token_latency", "tpot_ms", AS_IT_IS },
-	/* Between the events of a stream; aiperf alone has it. */
+	/* Between the events of a stream; only aiperf has it. */
 	{ "inter_chunk_latency", "itl_ms", AS_IT_IS },
 	{ "request_latency", "e2el_ms", AS_IT_IS },
 };
@@ -194,7 +194,7 @@ static const struct { const char *key, *unit, *or, *column; } perf_single[] = {
 	{ "total_osl", "tokens", "", "total_output_tokens" },
 };
 
-/* A metric in the unit that is expected; NULL: it has none, or another one, which is noted. */
+/* A metric in the expected unit; NULL: missing, or another unit, which is noted. */
 static const struct json_value *perf_metric(struct reading *r, const char *tool,
 					    const struct json_value *metric, const char *key,
 					    const char *unit, const char *or)
@@ -275,7 +275,7 @@ int put_aiperf(struct reading *r, const struct json_value *v, struct err *e)
 	return 0;
 }
 
-/* It says neither its version nor when it ran nor how many requests failed. */
+/* It has no version, time or number of failed requests. */
 int put_genai_perf(struct reading *r, const struct json_value *v, struct err *e)
 {
 	static const struct figure load[] = {
@@ -527,7 +527,7 @@ static void put_inferencex_time(struct reading *r, struct str key, const struct 
 		}
 }
 
-/* Throughputs are per GPU: of all, of those that decode and of those that prefill. */
+/* Throughputs are per GPU: of all GPUs, of the decoding and of the prefilling ones. */
 static void put_inferencex_rates(struct reading *r, const struct json_value *v)
 {
 	bool is_split = json_get(v, "num_prefill_gpu") != NULL;

@@ -10,7 +10,7 @@
 
 #define COUNT(table) (sizeof(table) / sizeof(*(table)))
 
-/* What was run, under the names the options have. "": no cell of its own. */
+/* Keys of what was run, with the options' names. "": not a cell. */
 static const struct rename setup[] = {
 	{ "date", "" }, { "endpoint_type", "" }, { "backend", "benchmark.backend" },
 	{ "label", "label" }, { "model_id", "server.model" }, { "tokenizer_id", "benchmark.tokenizer" },
@@ -57,8 +57,8 @@ static bool put_list_of_percentiles(struct reading *r, struct str key, const str
 }
 
 /*
- * Of a search for the largest load its answer is in numbers of its own; what it holds for are its
- * limits on latency: "p99_ttft_ms<200,p99_tpot_ms<30".
+ * A search for the largest load has separate numbers for its answer, which holds under its limits
+ * on latency: "p99_ttft_ms<200,p99_tpot_ms<30".
  */
 static bool put_search(struct reading *r, struct str key, const struct json_value *v)
 {
@@ -176,7 +176,7 @@ int put_serve(struct reading *r, const struct json_value *v, struct err *e)
 /* ---- throughput, latency, startup, mm-processor; ours and vLLM's ---- */
 
 
-/* Members of a result that are no metric of it, whichever verb it is of. */
+/* Members of results of any verb that are not metrics. */
 static const struct rename common[] = {
 	{ "model_id", "server.model" }, { "run_number", "repeat" }, { "_benchmark_name", "name" },
 	{ "latencies", "" }, { "warmup_latencies", "" }, { "profllm", "" }, { "timestamp", "" },
@@ -193,7 +193,7 @@ static void put_member(struct reading *r, const struct json_value *result, struc
 		put_parameter(r, key, v);
 }
 
-/* Options of the run, before what is known of them from elsewhere. */
+/* The run's own options, which take precedence over other sources. */
 static void put_setup(struct reading *r, const struct json_value *v)
 {
 	put_date(r, json_get(v, "timestamp"));

@@ -12,7 +12,7 @@
 #include "results/index/derive.h"
 
 #define NAME_BYTES 192
-#define SHOWN_BYTES_MAX 100 /* of a name or a text that is repeated in a sentence */
+#define SHOWN_BYTES_MAX 100 /* of a name or a text that is quoted in a message */
 #define COUNT(table) (sizeof(table) / sizeof(*(table)))
 
 const struct known_column known_columns[] = {
@@ -51,7 +51,7 @@ static const struct known_column *row_instead(const char *head, struct str name,
 	return n > 0 && n < NAME_BYTES ? row_of(str_of(other)) : NULL;
 }
 
-/* Where the percentile in "p99.9_itl_ms" ends; 0: there is none. */
+/* End of the percentile in "p99.9_itl_ms"; 0: there is none. */
 static size_t percentile_end(struct str name)
 {
 	size_t n = 1;
@@ -61,7 +61,7 @@ static size_t percentile_end(struct str name)
 	return name.n && name.p[0] == 'p' && n > 1 && n < name.n && name.p[n] == '_' ? n : 0;
 }
 
-/* Of "decode.max_num_seqs" the row of "server.max_num_seqs". */
+/* For "decode.max_num_seqs" the row of "server.max_num_seqs". */
 static const struct known_column *row_of_role(struct str name)
 {
 	for (size_t i = 0; i < COUNT(role); i++)
@@ -70,7 +70,7 @@ static const struct known_column *row_of_role(struct str name)
 	return NULL;
 }
 
-/* Of "priority.-3.completed" the row of "priority.0.completed". */
+/* For "priority.-3.completed" the row of "priority.0.completed". */
 static const struct known_column *row_of_class(struct str name)
 {
 	struct str rest = name, head = str_cut(&rest, '.');
@@ -224,7 +224,7 @@ int known_check_value(const struct index_view *v, struct str name, const char *p
 
 /* ---- filters ---- */
 
-/* What a value of the column may be: as the runs have it, or as the schemas say. */
+/* Permitted kinds of a column's values: from the runs, or from the schemas. */
 static unsigned kinds_of(const struct index_view *v, struct str name)
 {
 	const struct column_info *there = index_column(v, name);

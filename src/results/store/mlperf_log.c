@@ -65,7 +65,7 @@ static int add_detail(struct json_writer *w, struct str line, struct err *e)
 	return 0;
 }
 
-/* "LABEL : VALUE"; lines that are none of those known say nothing more. */
+/* "LABEL : VALUE"; unknown lines are ignored. */
 static void add_summary(struct json_writer *w, struct str line)
 {
 	struct str value = line, label = str_trim(str_cut(&value, ':'));

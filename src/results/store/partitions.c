@@ -159,7 +159,7 @@ static int take_statement(void *self, const struct db_got *got)
 	return 0;
 }
 
-/* Asks for statements about a table ($1), and runs them. */
+/* Runs the statements that a query about a table ($1) returns. */
 static int run_answer(struct db *d, const char *sql, const char *of, struct err *e)
 {
 	struct arena a = { 0 };
@@ -200,9 +200,7 @@ static int refuse_views(struct db *d, const char *of, struct err *e)
 	return rc;
 }
 
-/*
- * Its indexes and what they are called go to the partition; who may read it may read the new table.
- */
+/* Its indexes and their names go to the partition; the new table has the same permissions. */
 static int divide(struct db *d, const char *of, int64_t past, struct err *e)
 {
 	static const char rename[] =
@@ -231,7 +229,7 @@ static int divide(struct db *d, const char *of, int64_t past, struct err *e)
 	return run_answer(d, grants, of, e);
 }
 
-/* The indexes over all partitions of benchmark_runs come with columns_know, which is asked next. */
+/* columns_know, called next, makes the indexes over all partitions of benchmark_runs. */
 int partitions_begin(struct db *d, struct err *e)
 {
 	int64_t last, past;
@@ -265,7 +263,7 @@ int partitions_clear(struct db *d, struct err *e)
 struct month { int64_t first; double began_s; };
 struct months { struct store_list l; int64_t month, last; };
 
-/* id, received: in the order of numbers, in which time may go back where clocks did. */
+/* id, received: in the order of numbers; time may go backwards if clocks did. */
 static int take_received(void *self, const struct db_got *got)
 {
 	struct months *m = self;

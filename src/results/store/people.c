@@ -17,7 +17,7 @@ static int is_name(struct str text, const char *what, struct err *e)
 	return store_fits(text, STORE_NAME_BYTES_MAX, what, e);
 }
 
-/* Deletes a row: $1 of sql is its number, $2 may be what. An error when there is none. */
+/* Deletes a row: $1 of sql is its number, $2 may be what. ERR_USAGE if there is none. */
 static int drop(struct store *s, const char *sql, size_t values, int64_t id, const char *what,
 		struct err *e)
 {
@@ -125,7 +125,7 @@ int store_exclude_one(struct store_write *w, int64_t run, struct str reason, str
 {
 	struct db_value v[2] = { db_real(store_now_s()), db_int(run) };
 
-	/* What held until now is over: history, whatever comes instead. */
+	/* Ends the current one, which becomes history, whether or not another follows. */
 	if (db_do(w->db, "UPDATE exclusions SET ended = $1 WHERE run = $2 AND ended IS NULL", v, 2,
 		  e) < 0 ||
 	    (reason.n && add_exclusion(w, run, reason, who, e) < 0))

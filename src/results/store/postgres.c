@@ -29,7 +29,7 @@
 #include "core/base/mem.h"
 #include "results/store/store_internal.h"
 
-/* What is called of it: it is loaded when it is first needed. */
+/* The functions used, loaded on first use. */
 #define PQ_CALLS(X) X(PQclear) X(PQconnectdbParams) X(PQconninfo) X(PQconninfoFree) \
 	X(PQconsumeInput) X(PQenterPipelineMode) X(PQerrorMessage) X(PQexitPipelineMode) \
 	X(PQfinish) X(PQflush) X(PQftype) X(PQgetResult) X(PQgetisnull) X(PQgetlength) \
@@ -39,8 +39,8 @@
 	X(PQsetnonblocking) X(PQsocket) X(PQstatus)
 LIBRARY(lib, PQ_CALLS, "libpq.so.5", "libpq5");
 
-#define SENT_MAX 64     /* what the server says of them must fit into its buffers */
-#define SILENT_PER_REST 4 /* a server that hung is left alone for a quarter of the time it had */
+#define SENT_MAX 64     /* the server's replies to them must fit into its buffers */
+#define SILENT_PER_REST 4 /* a server that hung rests for a quarter of its time */
 #define VALUES_MAX 2048 /* parameters of one statement, and columns of one row */
 
 /* Numbers that PostgreSQL gives its types. */
@@ -56,7 +56,7 @@ struct postgres {
 	size_t n_sent;         /* statements whose outcome has not been fetched */
 	bool is_stale;         /* some statements may not be known to the server */
 	bool is_read_only;
-	bool is_silent;        /* given up, as it said nothing for so long */
+	bool is_silent;        /* given up because it was silent for too long */
 	int silent_ms;
 };
 
@@ -114,7 +114,7 @@ static void no_notice(void *self, const PGresult *r)
 
 /* ---- waiting for the server ---- */
 
-/* Until the server has said something or taken more of what we say. */
+/* Waits until the server has sent or accepted something. */
 static int await(struct postgres *p, struct err *e)
 {
 	struct pollfd at = { .fd = lib.PQsocket(p->connection), .events = POLLIN };
@@ -154,7 +154,7 @@ static PGresult *next_result(struct postgres *p, int *rc, struct err *e)
 	return lib.PQgetResult(p->connection);
 }
 
-/* Of statements that have no answer but whether they worked. */
+/* For statements without an answer: whether they succeeded. */
 static int outcome(struct postgres *p, struct err *e)
 {
 	PGresult *r;
@@ -224,7 +224,7 @@ static int find_replica(struct postgres *p, struct err *e)
 		      &p->db.is_replica, e);
 }
 
-/* As it was when it was opened. */
+/* Connects again in the same way. */
 static int reconnect(struct postgres *p, struct err *e)
 {
 	lib.PQreset(p->connection);
@@ -264,7 +264,7 @@ static int open_(const char *place, bool is_read_only, struct db **out, struct e
 
 /* ---- values ---- */
 
-/* Parameters in the form that the server reads; number holds those that need other bytes. */
+/* Parameters in the server's binary form; number holds those with another byte order. */
 struct params {
 	Oid type[VALUES_MAX];
 	const char *value[VALUES_MAX];
@@ -353,7 +353,7 @@ static struct db_value field(const PGresult *r, int at)
 
 /* ---- statements ---- */
 
-/* The statement's name; *is_new: the server does not know it yet. */
+/* The statement's name; *is_new: the server does not have it yet. */
 static void name_of(struct postgres *p, const char *sql, char name[24], bool *is_new)
 {
 	uint64_t at = p->n;
@@ -480,7 +480,7 @@ static int send_on(struct postgres *p, const char *sql, const struct params *par
 	if (!lib.PQsendQueryPrepared(p->connection, name, (int)n, params->value, params->length,
 				 params->format, 1))
 		return fail(p, NULL, e);
-	/* Else large values would pile up here. */
+	/* Otherwise large values would pile up here. */
 	while (lib.PQflush(p->connection) > 0)
 		if (await(p, e) < 0)
 			return -1;

@@ -27,7 +27,7 @@
 #define INGEST_VALUES_MAX 1000000 /* elements of its lists, arrays per request not counted */
 #define CUT_DEPTH_MAX 4
 
-/* What has an element for each request, or each iteration. */
+/* Arrays with an element per request, or per iteration. */
 static const char *const array_name[] = {
 	"input_lens", "output_lens", "ttfts", "itls", "latencies", "start_times", "queue_times",
 	"generated_texts", "errors", "warmup_latencies",
@@ -39,10 +39,9 @@ static const char *const holder[] = {
 #define COUNT(table) (sizeof(table) / sizeof(*(table)))
 
 /*
- * A run's JSON taken apart. The hash does not depend on the order of keys, on white space or on how
- * a text is escaped: it is the SHA-256 of the document with sorted keys and nothing between,
- * followed by a line "name: hash" for each array (its JSON without white space). Numbers count as
- * they are spelled.
+ * A run's JSON, split. The hash does not depend on the order of keys, on white space or on
+ * escaping: it is the SHA-256 of the document with sorted keys and no white space, followed by a
+ * line "name: hash" for each array (its JSON without white space). Numbers count as spelled.
  */
 struct run_parts {
 	struct str document;      /* JSON, in the arena, or the slice itself when nothing was cut */
@@ -75,7 +74,7 @@ static bool is_array(struct str key, struct json_slice v)
 	return v.kind == JSON_ARRAY && is_one_of(key, array_name, COUNT(array_name));
 }
 
-/* The first of a name is kept; those that say it again are dropped. */
+/* Keeps the first member of a name and drops duplicates. */
 static void take(struct cut *c, struct str key, struct json_slice v)
 {
 	for (size_t i = 0; i < c->n; i++)
@@ -301,9 +300,9 @@ static int parts_read(struct json_slice run, struct arena *keep, struct arena *s
 
 #define NOTES_MAX 32
 #define ID_DIGITS 16
-#define SHOWN_BYTES 60       /* of a text that cannot be, in its sentence */
+#define SHOWN_BYTES 60       /* of an invalid text, in its message */
 #define WHOLE_MAX 1e15       /* whole numbers below are spelled without a point */
-#define LEFT_OUT_BYTES 2000  /* then those that follow are only counted */
+#define LEFT_OUT_BYTES 2000  /* later ones are only counted */
 
 struct noted { struct str text; size_t runs; };
 
@@ -372,7 +371,7 @@ static struct str sweep_name(struct str path)
 	return (struct str){ 0 };
 }
 
-/* Results do not say how they ended; their counts do. */
+/* Results have no status; it follows from their counts. */
 static const char *status_of(const struct json_value *v)
 {
 	const struct json_value *ours = json_get(v, "profllm");
@@ -386,8 +385,8 @@ static const char *status_of(const struct json_value *v)
 }
 
 /*
- * Where no request completed there are no latencies: vLLM writes 0, which is null here. Its rates
- * of 0 are true.
+ * If no request completed there are no latencies: vLLM writes 0, which becomes null. Its rates of 0
+ * are correct.
  */
 static void drop_unmeasured(struct cells *c)
 {
@@ -466,7 +465,7 @@ static void add_expected(struct buf *out, const struct known_column *c)
 	buf_add_char(out, ')');
 }
 
-/* As the column's kind has it: a text there may be anything, a setting is what a text spells. */
+/* Converts to the column's kind: a text column accepts any value, a setting's text is parsed. */
 static struct value as_kind(const struct known_column *c, struct cell *cell, struct arena *a)
 {
 	struct value v = cell->value;
@@ -524,8 +523,8 @@ static void tell(struct run_reader *x, struct buf *told, const struct cell *cell
 }
 
 /*
- * Cells of columns that the schemas know are of their kind and within their range; what is not is
- * left out, said in a note and in the column "left_out". The document keeps it.
+ * Cells of columns in the schemas must be of their kind and within their range; others are left
+ * out, with a note and the column "left_out". The document keeps them.
  */
 static void leave_out(struct run_reader *x)
 {
@@ -677,7 +676,7 @@ static bool is_record(struct json_slice v)
 	       metric_name(v, &name);
 }
 
-/* Records in a row belong to one run until one has other arguments, or the first metric again. */
+/* Consecutive records belong to one run until the arguments differ, or the first metric repeats. */
 static bool is_same_run(struct json_slice first, struct json_slice v)
 {
 	struct json_slice a = { 0 }, b = { 0 };
@@ -722,8 +721,8 @@ static int add_records(struct run_reader *x, struct json_slice list, struct err 
 }
 
 /*
- * guidellm's file: each benchmark with what the file says of all, {"guidellm": {...}, "benchmark":
- * {...}}. Its lists of requests, prompts and answers included, are left in the file.
+ * guidellm's file: each benchmark with the common part of the file, {"guidellm": {...},
+ * "benchmark": {...}}. Its lists of requests, with prompts and answers, are ignored.
  */
 static int add_guidellm(struct run_reader *x, struct json_slice file, struct json_slice list,
 			struct err *e)
@@ -771,7 +770,7 @@ static int add_guidellm(struct run_reader *x, struct json_slice file, struct jso
 				"least one benchmark");
 }
 
-/* Its list is that of the tool by what the file or its first benchmark says. */
+/* Whether the list is guidellm's, by members of the file or of its first benchmark. */
 static bool is_guidellm(struct json_slice file, struct json_slice list)
 {
 	struct json_iter it = json_iter(list);
@@ -783,7 +782,7 @@ static bool is_guidellm(struct json_slice file, struct json_slice list)
 		json_path(first, &v, "metrics", "requests_per_second", NULL));
 }
 
-/* What an object says of itself at its top, learnt in one pass. */
+/* The top members of an object, read in one pass. */
 struct top {
 	bool has_version, has_config, has_experiments, is_trace;
 	struct json_slice experiments, wrapped;

@@ -137,7 +137,7 @@ struct newest {
 	int64_t id, flags;
 };
 
-/* What the store has of a run that comes: the same content, and the newest of the same name. */
+/* Existing runs for a new one: the same content, and the newest of the same name. */
 struct known {
 	int64_t same;
 	struct newest newest;
@@ -180,7 +180,7 @@ static int insert_text(struct store_write *w, const char *sql, int64_t id, struc
 	return rc;
 }
 
-/* Cells that cannot be kept are not shown either: the index has what the store has. */
+/* Cells that cannot be stored are not in the index either. */
 static const struct row *kept_row(const struct row *r, const int64_t *number,
 				  const struct columns_left *left, struct arena *a)
 {
@@ -244,7 +244,7 @@ static int insert(struct store *s, struct store_write *w, const struct read_run 
 	return rc;
 }
 
-/* What became of values that have no column, and what to do; in a. */
+/* The note about values without a column, and what to do; in a. */
 static struct str left_text(const struct columns_left *left, struct arena *a)
 {
 	struct buf text = { 0 };
@@ -326,7 +326,7 @@ int store_put_runs(struct store *s, struct store_write *w, const struct read_run
 {
 	int64_t next;
 
-	/* Numbers of runs that turn out to be known stay unused. */
+	/* Numbers assigned to duplicates stay unused. */
 	if (!n)
 		return 0;
 	if ((s->hooks->is_partitioned && partitions_room(w->db, n, e) < 0) ||
@@ -505,7 +505,7 @@ int store_wide_put(struct columns *c, struct db *d, int64_t id, const struct row
 struct same {
 	const struct plan *plan;
 	bool is_same;
-	size_t at; /* of the first that differs */
+	size_t at; /* of the first difference */
 };
 
 static bool same_value(struct db_value want, struct db_value got)

@@ -19,7 +19,7 @@
 #include "results/store/store.h"
 #include "results/store/store_internal.h"
 
-/* What is called of it: it is loaded when it is first needed. */
+/* The functions used, loaded on first use. */
 #define SQLITE_CALLS(X) X(sqlite3_backup_finish) X(sqlite3_backup_init) \
 	X(sqlite3_backup_step) X(sqlite3_bind_blob64) X(sqlite3_bind_double) \
 	X(sqlite3_bind_int64) X(sqlite3_bind_null) X(sqlite3_bind_parameter_count) \
@@ -35,7 +35,7 @@ LIBRARY(lib, SQLITE_CALLS, "libsqlite3.so.0", "libsqlite3-0");
 #define BUSY_MS (STORE_WRITER_SECONDS * 1000)
 #define BUSY_SHORT 100 /* waits of half a millisecond, then of five */
 #define ROW_VALUES_MAX 64
-#define KEY_BYTES 512   /* of a statement's text that it is looked up by */
+#define KEY_BYTES 512   /* of a statement's text, used as its key */
 
 struct sqlite {
 	struct db db;
@@ -47,7 +47,7 @@ struct sqlite {
 	char *path;
 };
 
-/* SQLite's own waits grow to 100 ms, in which others pass by again and again. */
+/* SQLite's own waits grow to 100 ms, during which others overtake repeatedly. */
 static int wait_busy(void *self, int n)
 {
 	struct timespec nap = { 0, n < BUSY_SHORT ? 500000 : 5000000 };
@@ -99,7 +99,7 @@ static void close_(struct db *d)
 	free(s);
 }
 
-/* Where several make the same store at once, SQLite refuses some of them without waiting. */
+/* If several processes create the same store, SQLite refuses some of them without waiting. */
 static int use_log(struct sqlite *s)
 {
 	int64_t until_ns = clock_mono_ns() + BUSY_MS * 1000000ll;
@@ -112,9 +112,9 @@ static int use_log(struct sqlite *s)
 }
 
 /*
- * A new store is its owner's alone: documents name models, hosts and people. SQLite gives its log
- * and its shared memory the permissions of the store; those of a store that is there are kept.
- * Only a new file is opened: closing an old one would end SQLite's locks on it in this process.
+ * A new store is private to its owner: documents name models, hosts and people. SQLite gives its
+ * log and its shared memory the permissions of the store; an existing store's are kept. Only opens
+ * a new file: closing an existing one would end SQLite's locks on it in this process.
  */
 static void make_private(const char *path)
 {

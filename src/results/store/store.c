@@ -12,9 +12,9 @@
 #include "results/store/store_internal.h"
 
 #define ROWS_AT_ONCE 4096
-#define SAVE_CHANGES_MIN 10000         /* changes worth a new snapshot by themselves, or this */
-#define SAVE_SHARE 64                  /* part of all changes: so what a run costs has a limit */
-#define SAVE_WAIT_NS (300ll * 1000000000) /* any change is worth one after that */
+#define SAVE_CHANGES_MIN 10000         /* changes that justify a new snapshot, or this */
+#define SAVE_SHARE 64                  /* part of all changes: this bounds the cost per run */
+#define SAVE_WAIT_NS (300ll * 1000000000) /* any change justifies one after that */
 #define SAVE_RETRY_NS (60ll * 1000000000) /* after a snapshot that could not be written */
 #define CLEAN_WAIT_NS (30ll * 1000000000) /* between two indexes without removed runs */
 
@@ -25,7 +25,7 @@ double store_now_s(void)
 
 /* ---- connections ---- */
 
-/* Not while a server that hung is left alone; under pool_lock. */
+/* False while a server that hung is not tried; under pool_lock. */
 static int may_ask(struct store *s, struct err *e)
 {
 	if (clock_mono_ns() >= s->rest_until_ns)
@@ -184,10 +184,10 @@ static int follow_removed(void *self, const struct db_got *got)
 
 /*
  * Brings x from change `from` (below 0: it is empty) up to date, within a transaction of d, which
- * sees one moment. Numbers of runs grow with time and never come back, so those up to the index's
- * last one are known to it, and only the flags of these are read. Runs come in the order of their
- * numbers, whatever was said of them since: that is how the index finds them fast. The plus keeps
- * SQLite from walking all of the table for that.
+ * sees one moment. Numbers of runs grow and are never reused, so runs up to the index's last one
+ * are known to it, and only their flags are read. Runs come in the order of their numbers, whatever
+ * changed since: the index finds them fast that way. The plus keeps SQLite from walking the whole
+ * table for that.
  */
 static int follow(struct store *s, struct index *x, int64_t from, struct db *d, struct err *e)
 {
@@ -222,8 +222,8 @@ static int change_number(struct db *d, int64_t *out, struct err *e)
 }
 
 /*
- * Brings x from the change `from` to *change, the last one there is. 1: it cannot be, because
- * cells that it has were rewritten, or it has no room because of columns that were given back.
+ * Brings x from the change `from` to *change, the last one. 1: impossible, because cells that it
+ * has were rewritten, or dropped columns leave it no room.
  */
 static int follow_to_end(struct store *s, struct index *x, int64_t from, struct db *d,
 			 int64_t *change, struct err *e)
@@ -339,7 +339,7 @@ struct index_view *store_view(struct store *s)
 	return v;
 }
 
-/* What the index held after the change *sequence. */
+/* A view of the index as of the change *sequence. */
 static struct index_view *view_at(struct store *s, int64_t *sequence)
 {
 	struct index_view *v;
@@ -580,7 +580,7 @@ int store_open(const struct store_opts *o, struct store **out, struct err *e)
 	s->is_read_only |= !rc && s->writer->is_replica;
 	s->mode = s->hooks == &db_sqlite && stat(s->place, &st) == 0 ? st.st_mode & 0666 : 0600;
 	assert(!o->takes_older || (o->is_read_only && o->has_no_index));
-	/* A copy of the file needs to know nothing of its tables. */
+	/* A copy of the file does not depend on its tables. */
 	if (!rc && !(o->takes_older && s->hooks->copy && migrate_is_older(s->writer)))
 		rc = migrate(s->writer, s->shown, s->is_read_only, e);
 	if (!rc && !s->is_read_only)

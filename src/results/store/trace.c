@@ -381,17 +381,17 @@ int store_traces_expire(struct store *s, struct store_write *w, double before_s,
 
 #define PATH_BYTES_SHOWN 200
 
-/* The document's own; that of a suite's members; the caller's. Files lie in the first or last. */
+/* The document's own folder; its members'; the caller's. Files are in the first or last. */
 enum { OWN, MEMBERS, OTHER, FOLDERS };
 
 enum found { FOUND, GONE, OUTSIDE, NO_FILE, UNREADABLE, OTHER_SIZE };
 
 struct finder {
-	char *folder[FOLDERS]; /* as realpath has them; NULL: there is no such one */
+	char *folder[FOLDERS]; /* as from realpath; NULL: it does not exist */
 	struct arena *arena;
 	struct trace_files *out;
 	size_t named, left_out;
-	const char *first;     /* of those left out, and why */
+	const char *first;     /* of those left out, with the reason */
 	enum found why;
 };
 
@@ -457,7 +457,7 @@ static enum found look(const struct finder *f, const char *path, int64_t bytes,
 	return found;
 }
 
-/* In each of the folders; what is wrong with the first one that has a file of that name. */
+/* Searches the folders; reports what is wrong with the first file of that name. */
 static enum found find(const struct finder *f, const char *path, int64_t bytes,
 		       struct trace_file *out)
 {

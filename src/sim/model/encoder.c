@@ -10,7 +10,7 @@
 #include "core/base/mem.h"
 #include "input/media/image.h"
 
-/* Seconds; about what a server's CPU core and a large GPU need. */
+/* Seconds; approximate times of a server's CPU core and a large GPU. */
 #define HASH_BYTE_S 1.2e-9
 #define HASH_ITEM_S 15e-6
 #define LOOKUP_ITEM_S 8e-6
@@ -91,7 +91,7 @@ void encoder_release(struct encoder *c)
 	*c = (struct encoder){ 0 };
 }
 
-/* Whether key is among n sorted ones; otherwise where it belongs. */
+/* Whether key is among n sorted ones; *at: its position, or where to insert it. */
 static bool find(const uint64_t *sorted, size_t n, uint64_t key, size_t *at)
 {
 	size_t low = 0, high = n;

@@ -64,7 +64,7 @@ void engine_release(struct sim_engine *g)
 	*g = (struct sim_engine){ 0 };
 }
 
-/* Whether a has to wait for b where both are scheduled by priority. */
+/* Whether a is scheduled after b when scheduling is by priority. */
 static bool is_after(const struct engine_seq *a, const struct engine_seq *b)
 {
 	return a->priority != b->priority ? a->priority > b->priority : a->arrival > b->arrival;
@@ -86,7 +86,7 @@ static void waiting_link(struct sim_engine *g, struct engine_seq *s, struct engi
 	g->waiting_count++;
 }
 
-/* Whom s follows in the queue; those who were preempted go first unless priorities decide. */
+/* The queue's last element before s; preempted ones go first unless priorities decide. */
 static struct engine_seq *waiting_before(const struct sim_engine *g, const struct engine_seq *s,
 					 bool is_preempted)
 {
@@ -178,7 +178,7 @@ void engine_remove(struct sim_engine *g, struct engine_seq *s)
 	s->has_token = false;
 }
 
-/* Closes the gaps left by those that went, keeping the order. */
+/* Closes the gaps of removed sequences, keeping the order. */
 static void running_pack(struct sim_engine *g)
 {
 	size_t kept = 0;
@@ -201,7 +201,7 @@ struct engine_step {
 	struct engine_load load;
 };
 
-/* Tokens of the blocks that hold so many. */
+/* Tokens rounded up to whole KV blocks. */
 static uint64_t blocks_of(const struct sim_engine *g, uint64_t tokens)
 {
 	uint64_t block = g->kv_block ? g->kv_block : 1;
@@ -209,7 +209,7 @@ static uint64_t blocks_of(const struct sim_engine *g, uint64_t tokens)
 	return (tokens + block - 1) / block * block;
 }
 
-/* Tokens of the blocks that only s has when it has so many tokens. */
+/* Tokens of the blocks that only s uses when it has `tokens` tokens. */
 static uint64_t own_blocks(const struct sim_engine *g, const struct engine_seq *s, uint64_t tokens)
 {
 	uint64_t shared = s->hold && s->hold->is_held ? s->hold->n * PREFIX_BLOCK_TOKENS : 0;
@@ -222,7 +222,7 @@ static uint64_t all_held(const struct sim_engine *g, const struct engine_step *p
 	return p->held + (g->prefix ? g->prefix->held * PREFIX_BLOCK_TOKENS : 0);
 }
 
-/* Tokens a sequence takes of what is left of the budget. */
+/* Tokens that a sequence takes from the remaining budget. */
 static uint32_t step_share(const struct sim_engine *g, const struct engine_step *p,
 			   const struct engine_seq *s)
 {
@@ -235,7 +235,7 @@ static uint32_t step_share(const struct sim_engine *g, const struct engine_step 
 	return n < p->budget ? n : p->budget;
 }
 
-/* What a share adds to the KV cache: of drafted tokens the accepted ones stay. */
+/* How much a share adds to the KV cache: of drafted tokens only the accepted ones. */
 static uint32_t step_growth(const struct engine_seq *s, uint32_t share)
 {
 	uint32_t yield = s->yield ? s->yield : 1;
@@ -273,7 +273,7 @@ static void step_take(const struct sim_engine *g, struct engine_step *p, struct 
 	p->held += own_blocks(g, s, s->context);
 }
 
-/* What a sequence took of this step, if its turn was already, is given back. */
+/* Returns a sequence's share of this step, if it already has one. */
 static void step_return(const struct sim_engine *g, struct engine_step *p, struct engine_seq *s)
 {
 	uint32_t n = s->share, used = g->max_num_batched_tokens - p->budget;
@@ -297,7 +297,7 @@ static void step_return(const struct sim_engine *g, struct engine_step *p, struc
 	s->share = s->grown = 0;
 }
 
-/* Whom the others go on without. */
+/* The sequence to preempt. */
 static struct engine_seq *victim_choose(const struct sim_engine *g)
 {
 	struct engine_seq *last = NULL;
@@ -338,7 +338,7 @@ static bool can_grow(const struct sim_engine *g, const struct engine_step *p,
 	       all_held(g, p) - own_blocks(g, s, s->context) + after <= g->kv_tokens;
 }
 
-/* Takes what the cache knows of a waiting sequence off its prompt; its last token never. */
+/* Removes the prefix that the cache has from a waiting prompt, never its last token. */
 static size_t known_take(const struct sim_engine *g, struct engine_seq *s)
 {
 	uint32_t all = s->prompt_left + s->context, known = 0;
@@ -358,7 +358,7 @@ static size_t known_take(const struct sim_engine *g, struct engine_seq *s)
 	return held;
 }
 
-/* Whether all of a waiting prompt fits; of its blocks so many are held by others anyway. */
+/* Whether all of a waiting prompt fits; held_blocks of its blocks are in use by others anyway. */
 static bool can_enter(const struct sim_engine *g, const struct engine_step *p,
 		      const struct engine_seq *s, size_t held_blocks)
 {
@@ -413,7 +413,7 @@ static void admit(struct sim_engine *g, struct engine_step *p, struct engine_seq
 	step_take(g, p, s);
 }
 
-/* What the running ones leave of the KV cache is for blocks that are merely known. */
+/* Room that running sequences leave in the KV cache is used for idle known blocks. */
 static void rest_keep(struct sim_engine *g)
 {
 	uint64_t left = g->kv_tokens > g->held ? g->kv_tokens - g->held : 0;

@@ -55,7 +55,7 @@ static const struct quantization quantizations[] = {
 	{ "mxfp4", 4.25, 16 }, { "modelopt_fp4", 4.5, 4 },
 };
 
-/* What parts of models' names say. */
+/* Meanings of parts of models' names. */
 static const struct { const char *part, *name; } named[] = {
 	{ "nvfp4", "modelopt_fp4" }, { "fp8", "fp8" }, { "awq", "awq" }, { "gptq", "gptq" },
 	{ "-fp4", "modelopt_fp4" }, { "w4a16", "gptq" }, { "int4", "gptq" },
@@ -88,7 +88,7 @@ const struct model_shape *hardware_shape(const char *name)
 	return NULL;
 }
 
-/* Whether text has part in it, whatever the case of its letters; part is in lower case. */
+/* Whether text contains part, ignoring case; part is in lower case. */
 static bool has_part(const char *text, const char *part)
 {
 	size_t n = strlen(part);
@@ -258,7 +258,7 @@ static double kv_bytes_of(const char *dtype, double base_bytes)
 	return 0;
 }
 
-/* Arithmetic in so many bits, where the GPU has it; otherwise weights are widened first. */
+/* Arithmetic with that many bits, if the GPU has it; otherwise weights are widened first. */
 static double flops_of(const struct gpu_model *g, int bits)
 {
 	if (bits == 4 && g->flops4 > 0)
@@ -316,7 +316,7 @@ static double activation_bytes(const struct sim_hardware *hw, const struct forma
 	/* Gate, up and their product. */
 	double wide = 3.0 * s->intermediate * s->experts_used / (double)o->tp;
 	double token = (wide + 6.0 * s->hidden) * f->base_bytes;
-	double logits = 2.0 * 4 * s->vocabulary * (double)o->max_num_seqs; /* and probabilities */
+	double logits = 2.0 * 4 * s->vocabulary * (double)o->max_num_seqs; /* with probabilities */
 
 	return token * (double)o->max_num_batched_tokens + logits +
 	       HARDWARE_LIBRARY_BYTES * (o->tp > 1 ? 2 : 1);
@@ -332,7 +332,7 @@ static double kv_token_bytes(const struct sim_hardware *hw, const struct formats
 	return 2 * layers * heads * s->head_size * f->kv_bytes;
 }
 
-/* What the longest request needs must be there. */
+/* There must be room for the longest request. */
 static int kv_check(struct sim_hardware *hw, struct err *e)
 {
 	struct hardware_opts *o = &hw->opts;

@@ -139,8 +139,8 @@ static uint32_t block_new(struct prefix_cache *p)
 }
 
 /*
- * Makes the block known, in place of the oldest one when there is no room, as the newest. NONE
- * when all blocks are held.
+ * Adds the block as the newest, replacing the oldest if there is no room. NONE when all blocks are
+ * held.
  */
 static uint32_t block_put(struct prefix_cache *p, uint64_t hash)
 {

@@ -36,7 +36,7 @@ static size_t char_end(struct str text, size_t at)
 	return at;
 }
 
-/* Where the tokens from first on end, which make up the text from byte from on. */
+/* Finds the text ends of the tokens from `first` on, which spell the text from byte `from` on. */
 static void ends_find(struct script *s, const struct tokenizer *t, size_t first, size_t from)
 {
 	struct str all = buf_str(&s->text);
@@ -49,7 +49,7 @@ static void ends_find(struct script *s, const struct tokenizer *t, size_t first,
 		at += piece.len;
 		s->end[first + i] = at;
 	}
-	/* A tokenizer that changes what it reads: even shares are as good as any. */
+	/* A tokenizer that changes its input: equal shares are as good as any. */
 	for (size_t i = 0; at != all.n && i < n; i++)
 		s->end[first + i] = from + (all.n - from) * (i + 1) / n;
 	for (size_t i = 0; i < n; i++)
@@ -188,7 +188,7 @@ static bool is_scalar(const struct script_place *at)
 	return at->kind != JSON_OBJECT && at->kind != JSON_ARRAY && at->kind != JSON_NULL;
 }
 
-/* The draw's one of those that fit; NULL: none does. */
+/* One of the fitting ones, chosen by draw; NULL: none fits. */
 static const struct script_place *
 place_choose(const struct places *p, bool (*fits)(const struct script_place *at), uint64_t draw)
 {

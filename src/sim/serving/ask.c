@@ -10,7 +10,7 @@
 #include "core/json/read.h"
 #include "sim/serving/serving.h"
 
-#define ANY_OBJECT "{\"type\": \"object\"}" /* what json_object asks for */
+#define ANY_OBJECT "{\"type\": \"object\"}" /* schema of json_object */
 
 static void ask_wish_reset(struct sim_ask *a)
 {
@@ -353,7 +353,7 @@ static int read_model(struct sim_ask *a, const char *name, struct json_slice v, 
 	return 0;
 }
 
-/* An integer of at least least; null leaves *out alone. */
+/* Reads an integer of at least `least`; null leaves *out unchanged. */
 static int read_count(const char *name, struct json_slice v, int64_t least, int64_t *out,
 		      struct err *e)
 {
@@ -477,7 +477,7 @@ static int read_prompt(struct sim_ask *a, const char *name, struct json_slice v,
 	return read_prompt(a, name, first, e);
 }
 
-/* A message's content: a string, null, or parts of which the texts count. */
+/* A message's content: a string, null, or parts, of which only texts are used. */
 static int content_add(struct buf *out, struct json_slice content, const char *name,
 		       struct err *e)
 {
@@ -545,7 +545,7 @@ static int read_messages(struct sim_ask *a, const char *name, struct json_slice 
 	return ask_messages(&a->text, name, v, e);
 }
 
-/* What Responses takes: one text of the user, token ids, or a list of messages. */
+/* The input of Responses: one text of the user, token ids, or a list of messages. */
 static int read_input(struct sim_ask *a, const char *name, struct json_slice v, struct err *e)
 {
 	struct json_iter it = json_iter(v);
@@ -780,10 +780,9 @@ void ask_release(struct sim_ask *a)
 }
 
 /*
- * The form of a transcription or translation, read into what any
- * answer is made from. The sound's bytes decide which words come; its length
- * decides nothing. The prompt is what a speech model starts from, then the
- * form's own prompt.
+ * Reads the form of a transcription or translation into the input of any answer. The sound's bytes
+ * determine the words; its length has no effect. The prompt is the start tokens of a speech model,
+ * then the form's own prompt.
  */
 
 /* A form spells booleans as its client's language does: True, true, 1. */

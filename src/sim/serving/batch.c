@@ -13,8 +13,8 @@ struct batch_seq {
 	struct batch_item *item;
 	struct batch_lane *lane;
 	struct prefix_pins hold;
-	struct pcg64 rng;       /* of what is accepted of its drafts */
-	uint32_t done, ready;   /* tokens; denoising steps of the canvas under way */
+	struct pcg64 rng;       /* decides which drafts are accepted */
+	uint32_t done, ready;   /* tokens; denoising steps of the current canvas */
 	bool is_first;          /* of its prompt */
 };
 
@@ -103,7 +103,7 @@ static void on_token(struct engine_seq *seq, void *ctx)
 	t->done += item->got == (uint64_t)item->output * t->how->sequences;
 }
 
-/* The lane with the fewest requests, those that wait counting fourfold as in vLLM. */
+/* The lane with the fewest requests, where waiting ones count fourfold, as in vLLM. */
 static struct batch_lane *lane_choose(struct batch_engine *b)
 {
 	struct batch_lane *best = b->lane;
@@ -198,7 +198,7 @@ static void arrive(struct batch_run *t)
 			lane_step(t, &t->b->lane[i]);
 }
 
-/* What comes next: the end of a step, or the next prompt. False: nothing is left. */
+/* Advances to the next event: the end of a step, or the next prompt. False: none is left. */
 static bool advance(struct batch_run *t)
 {
 	struct batch_lane *next = NULL;

@@ -15,19 +15,19 @@
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 
-/* Buffers that grew beyond this are given back once empty. */
+/* Larger buffers are freed once empty. */
 #define KEEP_BYTES 16384
-/* What a client may send ahead while its answer is under way. */
+/* What a client may send ahead while its answer is in progress. */
 #define AHEAD_BYTES_MAX (1u << 20)
 
 /* New connections taken before others get their turn. */
 #define ACCEPTS_MAX 64
-/* How long accepting rests when there are no descriptors left. */
+/* How long accepting pauses when there are no descriptors left. */
 #define ACCEPT_PAUSE_NS 50000000
 
 /* ---- out ---- */
 
-/* Gives plain or cipher bytes to the kernel; what it does not take is kept. */
+/* Passes plain or cipher bytes to the kernel; the rest is kept. */
 static bool push(struct conn *c, struct str bytes)
 {
 	if (c->out.len == 0) {
@@ -90,7 +90,7 @@ void conn_drop(struct conn *c)
 	c->is_broken = true;
 }
 
-/* An answer is under way. */
+/* Whether an answer is in progress. */
 static bool is_busy(const struct conn *c)
 {
 	return c->stream.is_active || c->forward;

@@ -51,7 +51,7 @@ static void piece_add(struct event_pieces *p, struct str s)
 	p->bytes += s.n;
 }
 
-/* The size of a chunk, and room for its bytes and what ends it; false when there is none. */
+/* Writes the size of a chunk and makes room for its bytes and end; false if that fails. */
 static bool chunk_begin(size_t bytes, struct buf *out)
 {
 	char size[20];
@@ -110,7 +110,7 @@ void event_open(struct event_form *f, struct buf *out)
 		f->shape->open(f, out);
 }
 
-/* No text has it: JSON escapes control characters. */
+/* Occurs in no text: JSON escapes control characters. */
 #define FRAME_MARK '\1'
 #define CHUNK_END 2 /* bytes after those that a chunk's size counts */
 

@@ -17,7 +17,7 @@
 #include "core/json/write.h"
 #include "sim/serving/serving.h"
 
-#define PIECES 16               /* a slowly growing file comes in so many */
+#define PIECES 16               /* number of pieces of a slowly growing file */
 #define EVENTS_BYTES_MAX (8u << 20)
 
 void profiler_start(struct profiler *p)
@@ -47,7 +47,7 @@ static void write_to(struct profiler *p, size_t end)
 {
 	struct str part = { p->text.data + p->written, end - p->written };
 
-	/* Of a full disk the trace tells by being cut, as real ones do. */
+	/* On a full disk the trace is simply cut off, as real ones are. */
 	if (part.n && file_write_all(p->fd, part) == 0)
 		p->written = end;
 }
@@ -122,8 +122,8 @@ void profiler_release(struct profiler *p)
 }
 
 /*
- * One line of --requests: the request as it came. Bodies that are not
- * UTF-8 are spelled in base64; forms are taken apart.
+ * One line of --requests: the request as received. Bodies that are not UTF-8 are written in base64;
+ * forms are split into their parts.
  */
 
 /* "key": bytes as text, or "key": null, "key_base64": "..". */

@@ -265,7 +265,7 @@ static void vectors_write(struct pooling *p, const char *object, const char *mem
 	buf_release(&bytes);
 }
 
-/* What the metadata header says of the bytes in the body. */
+/* The metadata header describes the bytes in the body. */
 static void metadata_write(struct pooling *p, size_t n, struct buf *extra)
 {
 	size_t bytes = n * sizeof(float);

@@ -77,7 +77,7 @@ static void shut(struct remote_call *c)
 	buf_release(&c->out);
 }
 
-/* Without a word. Accepts an idle one; its memory is given back. */
+/* Ends a call without calling its hooks. Accepts an idle one; frees its memory. */
 static void call_cancel(struct remote_call *c)
 {
 	shut(c);
@@ -142,7 +142,7 @@ static void on_input(struct remote_call *c)
 		buf_cut(&c->in, c->in.len - in.n);
 }
 
-/* Gives the kernel what it takes. False: it has ended. */
+/* Sends what the kernel accepts. False: the call has ended. */
 static bool on_output(struct remote_call *c)
 {
 	ssize_t n;
@@ -270,7 +270,7 @@ static void on_brought(struct timer *t)
 	stream_admit(c);
 }
 
-/* So many of its tokens need no work; those that the engine has not itself go over the link. */
+/* This many of its tokens need no computing; transfers those that its engine lacks. */
 static void bring(struct conn *c, uint32_t tokens)
 {
 	struct kv *k = &c->sim->kv;
@@ -306,7 +306,7 @@ static bool is_prefilled_elsewhere(const struct conn *c)
 
 	if (role != KV_CONSUMER && role != KV_BOTH)
 		return false;
-	/* A proxy tells the one that prefills where the result is to go. */
+	/* A proxy tells the prefill server the destination of the result. */
 	return id.n && memmem(id.p, id.n, PREFILLED, sizeof(PREFILLED) - 1) &&
 	       !http_head_value(head, "x-kv-target").n;
 }
@@ -329,7 +329,7 @@ static void on_cache_done(struct remote_call *call, const char *failure)
 	struct str answer = str_trim((struct str){ w->answer, w->answered });
 	uint64_t blocks = 0, tokens = w->brought;
 
-	/* A cache that does not answer is one that knows nothing. */
+	/* A cache that does not answer counts as empty. */
 	if (!failure && call->status == 200 && str_to_u64(answer, &blocks) &&
 	    blocks <= c->stream.choice->hold.n && blocks * PREFIX_BLOCK_TOKENS > tokens)
 		tokens = blocks * PREFIX_BLOCK_TOKENS;
@@ -446,7 +446,7 @@ void kv_keep(struct conn *c)
 		return;
 	t->kv.is_kept = true;
 	prefix_insert(&k->host, h->hash, h->n);
-	/* What came from there need not go back. */
+	/* Blocks that came from the cache server are not sent back. */
 	if (k->opts->cache_url && h->n * PREFIX_BLOCK_TOKENS > t->kv.brought)
 		put_to_cache(c);
 }
@@ -532,7 +532,7 @@ struct forward {
 	struct conn *conn;
 	struct remote_call call;
 	enum leg leg;
-	struct buf body;         /* what goes to the decode server, as it came */
+	struct buf body;         /* original body, for the decode server */
 	struct buf request;      /* being built */
 	struct buf refusal;      /* of the prefill server */
 	char id[REQUEST_ID_MAX + 1];
@@ -599,7 +599,7 @@ static bool is_generation(struct str path)
 	return str_is(path, "/v1/completions") || str_is(path, "/v1/chat/completions");
 }
 
-/* What changes a server's state concerns all of them. */
+/* Requests that change a server's state go to all servers. */
 static bool is_control(struct str path)
 {
 	static const char *const paths[] = {
@@ -613,7 +613,7 @@ static bool is_control(struct str path)
 	return false;
 }
 
-/* The body with max_tokens 1. What is no JSON object goes on as it is: the server refuses it. */
+/* The body with max_tokens 1. Passes on what is not a JSON object: the server refuses it. */
 static void add_prefill_body(struct str body, struct buf *out)
 {
 	struct arena a = { 0 };

@@ -172,7 +172,7 @@ int requests_put(struct requests *r, struct json_slice frame, struct err *e)
 
 /* ---- counting ---- */
 
-/* What the chat template puts around one user message. */
+/* The chat template's text around one user message. */
 #define CHAT_BEFORE STR("<|user|>\n")
 #define CHAT_BEHIND STR("\n<|assistant|>\n")
 
@@ -210,7 +210,7 @@ static int count(struct requests *r, const struct tokenizer *t, const struct req
 	return rc;
 }
 
-/* The same for the same bytes, so that the prefix cache knows media again. */
+/* Equal ids for equal bytes, so that the prefix cache recognises media. */
 static void media_ids_add(struct requests *r, const struct media_item *m)
 {
 	for (uint32_t i = 0; i < m->tokens; i++)

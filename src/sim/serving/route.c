@@ -75,7 +75,7 @@ static void answer_ok(struct conn *c)
 	route_answer(c, 200, NULL, (struct str){ 0 });
 }
 
-/* Also what resets caches of pictures and encoders, of which nothing is kept. */
+/* Also serves resets of picture and encoder caches, which are not modelled. */
 static void serve_health(struct conn *c, struct str body)
 {
 	(void)body;
@@ -90,7 +90,7 @@ static void serve_version(struct conn *c, struct str body)
 		     STR("{\"version\":\"0.10.0\"}") : STR("{\"version\":\"profllm-sim\"}"));
 }
 
-/* root: where it comes from; parent: of an adapter, the model it belongs to. */
+/* root: the model's origin; parent: for an adapter, its model. */
 static void model_write(struct json_writer *w, const struct sim *s, const char *id,
 			const char *root, const char *parent)
 {
@@ -299,7 +299,7 @@ static void serve_stop_profile(struct conn *c, struct str body)
 		answer_ok(c);
 }
 
-/* What the host's memory has stays unless that is asked for. */
+/* Blocks in the host's memory stay unless their reset is also requested. */
 static void serve_reset_prefix(struct conn *c, struct str body)
 {
 	static const char all[] = "reset_external=true";

@@ -41,7 +41,7 @@ static void finish(struct buf *json, const char *reason)
 	buf_add_char(json, '"');
 }
 
-/* What follows the choice of an event with or without usage. */
+/* The text after the choice of an event, with or without usage. */
 static void choice_end(struct event_form *f, uint32_t tokens, const char *otherwise)
 {
 	if (!f->has_usage_always) {
@@ -140,7 +140,7 @@ static void audio_event(struct event_form *f, const struct event *v, struct buf 
 	event_put(f, NULL, out);
 }
 
-/* The event with no choices that carries usage; only asked for when the client wants one. */
+/* The event without choices that has usage; only called when the client wants one. */
 static void openai_close(struct event_form *f, const struct event_ending *v, struct buf *out)
 {
 	if (f->is_without_usage)
@@ -358,7 +358,7 @@ static void item_close(struct event_form *f, struct buf *out)
 		   "\"completed\"}}", is_reasoning ? "rs" : "msg", item_index(f),
 		   item_type(f->block));
 	event_put(f, "response.output_item.done", out);
-	/* What was said moves on to the head, where it counts as an earlier item. */
+	/* The text so far moves to the head, where it counts as an earlier item. */
 	if (is_reasoning)
 		buf_add_str(&f->head, buf_str(&f->said));
 	buf_reset(&f->said);
@@ -462,7 +462,7 @@ const struct event_shape shape_responses = {
  * The latter two repeat the whole text in every event.
  */
 
-#define EOS_ID 2 /* what ended an answer, where the API tells its id */
+#define EOS_ID 2 /* token that ended an answer, for APIs that report its id */
 
 static bool is_length(const char *finish)
 {
@@ -546,7 +546,7 @@ static void llamacpp_end(struct event_form *f, const struct event_ending *v)
 	if (!f->is_without_usage) {
 		event_number(json, "tokens_predicted", v->output_tokens);
 		event_number(json, "tokens_evaluated", f->prompt_tokens);
-		/* What the slot holds: the last token was never put into the cache. */
+		/* Tokens in the slot: the last one was never put into the cache. */
 		event_number(json, "tokens_cached",
 			     (int64_t)f->prompt_tokens + v->output_tokens - (v->output_tokens > 0));
 		buf_printf(json, ",\"timings\":{\"cache_n\":%" PRIu32 ",\"prompt_n\":%" PRIu32
@@ -657,8 +657,8 @@ static void demo_prepare(struct event_form *f, struct str prompt)
 	struct buf *said = &f->said;
 
 	json_quote(said, prompt, true);
-	said->len--;      /* the text goes on where the prompt's quotes would end */
-	buf_cut(said, 1); /* and event_text sets quotes of its own */
+	said->len--;      /* the text continues where the prompt's quotes would end */
+	buf_cut(said, 1); /* event_text adds quotes of its own */
 }
 
 static void demo_event(struct event_form *f, const struct event *v, struct buf *out)

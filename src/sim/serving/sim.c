@@ -15,7 +15,7 @@
 #include "sim/serving/serving.h"
 
 #define BACKLOG 4096
-/* Between two shares of file writing while answers are under way. */
+/* Between two shares of file writing while answers are in progress. */
 #define FLUSH_PAUSE_NS 1000000
 #define FLUSH_BYTES 16384
 
@@ -270,7 +270,7 @@ void sim_flush_soon(struct sim *s)
 		loop_timer_set(s->loop, &s->flush, clock_mono_ns() + FLUSH_PAUSE_NS);
 }
 
-/* A bounded share while answers are under way, everything once there are none. */
+/* Writes a bounded share while answers are in progress, else everything. */
 static void on_flush(struct timer *t)
 {
 	struct sim *s = (struct sim *)((char *)t - offsetof(struct sim, flush));

@@ -30,7 +30,7 @@
 
 /* ---- what is said that is not words: constraints ---- */
 
-/* How vLLM begins its sentence about one that cannot be used. */
+/* The beginning of vLLM's message about an unusable constraint. */
 static const char *refusal(enum constraint_kind kind)
 {
 	static const char *const texts[] = {
@@ -83,8 +83,8 @@ static struct constraint *parameters_of(struct sim *s, size_t tool, struct err *
 }
 
 /*
- * What of s->ask's wishes can be refused: a constraint that does not compile, tools without a
- * name. -1: e is the sentence for the client and *param its member or NULL.
+ * Checks s->ask's wishes: constraints that do not compile, tools without a name. -1: e is the
+ * sentence for the client and *param its member or NULL.
  */
 static int compose_check(struct sim *s, const char **param, struct err *e)
 {
@@ -108,7 +108,7 @@ static bool strikes(struct sim_choice *x, double share)
 	return share > 0 && pcg64_double(&x->rng) < share;
 }
 
-/* An answer of about so many bytes into out, wrong on purpose for a share of them. */
+/* Writes an answer of about `bytes` bytes to out, wrong on purpose for a share `errors` of them. */
 static int answer_make(struct sim_choice *x, const struct constraint *c, size_t bytes,
 		       double errors, struct buf *out, const char **mistake, struct err *e)
 {
@@ -207,7 +207,7 @@ static int calls_make(struct sim *s, struct sim_choice *x, struct err *e)
 	return 0;
 }
 
-/* Fills x->script where the answer is not words alone; limit: tokens that it may have. */
+/* Fills x->script if the answer is not only words; limit: maximum number of tokens. */
 static int compose_choice(struct sim *s, struct sim_choice *x, int64_t limit, struct err *e)
 {
 	const struct sim_ask *a = &s->ask;
@@ -222,7 +222,7 @@ static int compose_choice(struct sim *s, struct sim_choice *x, int64_t limit, st
 
 /* Answers to chat requests without a limit end by themselves here. */
 #define CHAT_TOKENS 256
-/* What a completion without max_tokens gets, as upstream. */
+/* Length of a completion without max_tokens, as upstream. */
 #define COMPLETION_TOKENS 16
 
 size_t ask_tokens(struct sim *s, bool is_listed)
@@ -259,7 +259,7 @@ void start_refuse(struct conn *c, unsigned status, const char *param, const char
 	}
 }
 
-/* The number of the adapter with that name, from 1 on; 0: there is none. */
+/* The number of the adapter with that name, from 1; 0: none. */
 static uint32_t lora_find(const struct sim *s, struct str model)
 {
 	for (size_t i = 0; i < s->opts->lora_count; i++)
@@ -291,7 +291,7 @@ static struct pcg64 answer_rng(const struct sim *s, const char *id, uint32_t i)
 	return g;
 }
 
-/* Where in text a stop string begins that ends in its last fresh bytes; false: none. */
+/* Finds the start of a stop string that ends in text's last `fresh` bytes; false: none. */
 static bool stop_find(const struct sim_ask *a, struct str text, size_t fresh, size_t *at,
 		      size_t *which)
 {
@@ -311,7 +311,7 @@ static bool stop_find(const struct sim_ask *a, struct str text, size_t fresh, si
 	return is_found;
 }
 
-/* Shortens the answer where one of the stop strings appears in what it says. */
+/* Shortens the answer at the first stop string in its text. */
 static void stop_apply(struct sim *s, struct sim_choice *x)
 {
 	const struct sim_ask *a = &s->ask;
@@ -334,7 +334,7 @@ static void stop_apply(struct sim *s, struct sim_choice *x)
 	}
 }
 
-/* What limits the answer from outside; room is what the context leaves. */
+/* The answer's external limit; room: what the context leaves. */
 static int64_t length_limit(const struct sim_ask *a, int64_t room)
 {
 	int64_t n = a->max_tokens;
@@ -344,7 +344,7 @@ static int64_t length_limit(const struct sim_ask *a, int64_t room)
 	return n < room ? n : room;
 }
 
-/* How many tokens words have before they end by themselves; INT64_MAX: they do not. */
+/* Number of words before the answer ends by itself; INT64_MAX: it does not. */
 static int64_t length_natural(struct sim *s, struct sim_choice *x)
 {
 	const struct sim_ask *a = &s->ask;
@@ -360,7 +360,7 @@ static int64_t length_natural(struct sim *s, struct sim_choice *x)
 	return natural < 1 ? 1 : natural;
 }
 
-/* How many tokens the choice has and why it ends; -1: nothing can be said. */
+/* Decides how many tokens the choice has and why it ends; -1: no answer is possible. */
 static int length_decide(struct sim *s, struct sim_choice *x, int64_t room,
 			 const struct event_shape *shape, struct err *e)
 {
@@ -382,7 +382,7 @@ static int length_decide(struct sim *s, struct sim_choice *x, int64_t room,
 	return 0;
 }
 
-/* The context must hold the prompt and what is asked for; -1 with a sentence in e. */
+/* The context must hold the prompt and the requested answer; -1 with a sentence in e. */
 static int context_check(const struct sim *s, size_t prompt, struct err *e)
 {
 	int64_t wanted = s->ask.max_tokens < 0 ? 1 : s->ask.max_tokens;
@@ -480,7 +480,7 @@ bool start_has_model(struct conn *c, struct str model, const char *id)
 }
 
 /*
- * What the cache knows of the prompt need not be computed. The engine model finds out when it
+ * Tokens of the prompt that the cache has need no computing. The engine model looks them up when it
  * admits the request, the oracle now.
  */
 static void prefix_apply(struct sim *s, struct sim_choice *x, size_t prompt)
@@ -586,7 +586,7 @@ static int body_read(struct conn *c, enum ask_api api, struct str body, const ch
 	return ask_read(&c->sim->ask, api, body, param, e);
 }
 
-/* What of the body only this server can refuse. -1: e, and *param or NULL. */
+/* Checks that only concern this server. -1: e, and *param or NULL. */
 static int wishes_check(struct sim *s, const char **param, struct err *e)
 {
 	*param = NULL;
@@ -596,7 +596,7 @@ static int wishes_check(struct sim *s, const char **param, struct err *e)
 	return compose_check(s, param, e);
 }
 
-/* Each choice says something else, the first one what it would say by itself. */
+/* Every choice gets a different text, the first one the same as without n. */
 static int choices_make(struct conn *c, const struct event_shape *shape, const char *id,
 			int64_t room, uint64_t key, struct err *e)
 {

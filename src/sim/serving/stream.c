@@ -78,17 +78,6 @@ static void trickle_finish(struct conn *c)
 	trickle_cancel(c);
 }
 
-/*
- * One answer under way, each of its choices by itself: when events are due and what
- * they hold.
- *
- * The oracle keeps an ideal time per event that never drifts: each one is the
- * ideal of the one before plus a gap, whatever the clock did meanwhile. In
- * burst mode an event goes out at the first grid point at or after its ideal.
- * The engine model calls stream_on_step at the end of each step instead.
- * Starting an answer is start.c; this file is the path of every token.
- */
-
 /* ---- pacing ---- */
 
 static int64_t draw_ns(const struct dist *d, struct pcg64 *g)
@@ -109,7 +98,7 @@ static void stream_arm(struct sim_choice *x)
 	loop_timer_set(s->loop, &x->timer, at);
 }
 
-/* Tokens up to which the next event may reach: it says one kind of thing. */
+/* Tokens up to which the next event may extend: it has one kind of content. */
 static uint32_t share_end(const struct sim_choice *x)
 {
 	const struct script_part *p;
@@ -195,7 +184,7 @@ static uint32_t choice_yield(const struct sim *s, const struct sim_choice *x)
 	return s->opts->spec_tokens && !is_call(x) ? x->share : 1;
 }
 
-/* The engine with the fewest requests, those that wait counting fourfold as in vLLM. */
+/* The engine with the fewest requests, where waiting ones count fourfold, as in vLLM. */
 static struct sim_lane *lane_choose(struct sim *s)
 {
 	struct sim_lane *best = &s->lane[0];
@@ -221,7 +210,7 @@ void stream_admit(struct conn *c)
 	for (uint32_t i = 0; i < t->choices; i++) {
 		struct sim_choice *x = &t->choice[i];
 
-		/* The first one's engine was asked what it knows of the prompt. */
+		/* The first choice has already looked up the prompt in its engine. */
 		if (i > 0)
 			x->lane = c->sim->kv.is_on ? t->choice->lane : lane_choose(c->sim);
 		x->seq.yield = choice_yield(c->sim, x);
@@ -291,7 +280,7 @@ static const char *choice_reason(const struct sim_choice *x)
 	return counters_finish_name(x->finish);
 }
 
-/* What n tokens say, clipped where the answer is cut and spelled as JSON, into s->text. */
+/* The text of n tokens, clipped where the answer is cut and escaped as JSON, in s->text. */
 static struct str event_words(struct sim *s, struct sim_choice *x, uint32_t n)
 {
 	struct buf *out = &s->text;
@@ -311,7 +300,7 @@ static struct str event_words(struct sim *s, struct sim_choice *x, uint32_t n)
 	return (struct str){ s->quoted.data + 1, s->quoted.len - 2 };
 }
 
-/* Which part of the answer the next event is, and of which call. */
+/* Sets which part of the answer the next event is, and of which call. */
 static void event_part(const struct sim_choice *x, struct event *v)
 {
 	static const enum event_part parts[] = {
@@ -325,7 +314,7 @@ static void event_part(const struct sim_choice *x, struct event *v)
 		return;
 	p = script_part_of(&x->script, x->done - x->reasoning);
 	if (p->kind == SCRIPT_CALL && x->reasoning + p->token_end > x->total) {
-		v->text = (struct str){ 0 }; /* the limit cuts the name, which is then not said */
+		v->text = (struct str){ 0 }; /* the limit cuts the name, so it is not sent */
 		return;
 	}
 	v->part = parts[p->kind];
@@ -373,7 +362,7 @@ static void stream_sent(struct sim_choice *x, int64_t at, uint32_t tokens)
 	x->last_ns = at;
 }
 
-/* What the API says before the first token; chat does so for each choice. */
+/* The API's events before the first token; chat has one per choice. */
 static void opening_send(struct conn *c)
 {
 	struct sim *s = c->sim;
@@ -390,7 +379,7 @@ static void opening_send(struct conn *c)
 		stream_sent(&t->choice[i], at, 0);
 }
 
-/* Keeps the event when sends are to be shared; true when it was dealt with. */
+/* Keeps the event if sends are combined; true when it was handled. */
 static bool stream_hold(struct sim_choice *x, uint32_t n, bool is_final)
 {
 	struct sim_stream *t = &x->conn->stream;
@@ -519,7 +508,7 @@ static void stream_over(struct conn *c, enum counter_finish finish)
 	}
 }
 
-/* How the answer ends, its tokens those of all choices; texts are left out. */
+/* The end of the answer with the tokens of all choices, without texts. */
 static struct event_ending answer_ending(const struct sim_stream *t)
 {
 	const struct sim_choice *first = t->choice;
@@ -539,7 +528,7 @@ static struct event_ending answer_ending(const struct sim_stream *t)
 	return end;
 }
 
-/* What closes the stream, and the end of the body, in one send. */
+/* Sends the closing events and the end of the body at once. */
 static void stream_tail(struct conn *c)
 {
 	struct sim *s = c->sim;
@@ -589,7 +578,7 @@ static bool stream_struck(struct sim_choice *x, uint32_t n)
 	return true;
 }
 
-/* The next event is due, n tokens are there for it. */
+/* The next event is due with n tokens. */
 static void stream_emit(struct sim_choice *x, uint32_t n)
 {
 	struct conn *c = x->conn;
@@ -649,7 +638,7 @@ void stream_on_time(struct timer *timer)
 	}
 }
 
-/* What the engine found in its prefix cache, before the first token goes out. */
+/* Counts what the engine found in its prefix cache, before the first token is sent. */
 static void known_tell(struct sim_choice *x)
 {
 	struct sim_stream *t = &x->conn->stream;
@@ -658,7 +647,7 @@ static void known_tell(struct sim_choice *x)
 	if (x->is_known_told)
 		return;
 	x->is_known_told = true;
-	/* What was brought counts by itself. */
+	/* Transferred tokens are counted separately. */
 	s->counters.prefix_hits += t->kv.brought > t->kv.local ? t->kv.local : x->seq.known;
 	if (x->index)
 		return;
@@ -740,10 +729,7 @@ void stream_on_step(struct timer *timer)
 	step_next(l, now - end > STEP_LATE_MAX_NS ? now : end);
 }
 
-/*
- * Answers that are not streamed: one JSON body when the last token
- * is there, and what faults make of it.
- */
+/* Answers that are not streamed: one JSON body after the last token, and the effects of faults. */
 
 /* The texts of one choice; to be released. */
 struct said_texts {
@@ -758,7 +744,7 @@ static void said_release(struct said_texts *v)
 	buf_release(&v->calls);
 }
 
-/* What tokens from..to say, clipped at the choice's cut and spelled as JSON. at: bytes before. */
+/* The text of tokens from..to, clipped at the choice's cut, as JSON. at: bytes before. */
 static size_t words_write(const struct sim *s, const struct sim_choice *x, uint32_t from,
 			  uint32_t to, size_t at, struct said_texts *v, struct buf *out)
 {
@@ -780,7 +766,7 @@ static size_t words_write(const struct sim *s, const struct sim_choice *x, uint3
 	return at;
 }
 
-/* A call as OpenAI's list has it; its arguments are what of them was generated. */
+/* A call in the form of OpenAI's list; its arguments as far as they were generated. */
 static void call_write(const struct sim *s, const struct sim_choice *x, const struct script_part *p,
 		       struct said_texts *v)
 {

@@ -221,7 +221,7 @@ static void diffusion_write(const struct counters *c, const struct buf *labels, 
 		rows_write(ROWS(rows), labels, out);
 }
 
-/* How large the caches are, one sample for each engine, in labels as vLLM has it. */
+/* Sizes of the caches, one sample per engine, in labels as in vLLM. */
 static void cache_write(const struct counters *c, struct buf *out)
 {
 	const char *name = "vllm:cache_config_info";
@@ -256,7 +256,7 @@ static void external_write(const struct counters *c, const struct buf *labels, s
 		rows_write(ROWS(rows), labels, out);
 }
 
-/* As vLLM has it: the adapters in labels, the time as the value. */
+/* As in vLLM: the adapters in labels, the time as the value. */
 static void loras_write(const struct counters *c, struct buf *out)
 {
 	const char *name = "vllm:lora_requests_info";
@@ -311,7 +311,7 @@ void counters_write(const struct counters *c, struct str model, struct buf *out)
 }
 
 #define FLUSH_BYTES 16384 /* one share of spelling and writing: below 50 us */
-#define EXPECTED_MAX 65536 /* events of a row whose memory is there before the first: 1 MB */
+#define EXPECTED_MAX 65536 /* events of a row whose memory is allocated in advance: 1 MB */
 
 struct truth_row *truth_row_new(const char *request_id, int64_t recv_ns)
 {
@@ -382,7 +382,7 @@ static void faults_write(const struct fault_set *set, uint64_t hit, struct json_
 	buf_release(&names);
 }
 
-/* Nothing of an answer of words alone, which the row itself describes. */
+/* Nothing for an answer of only words, which the row itself describes. */
 static void choices_write(const struct truth_row *r, struct json_writer *w)
 {
 	const struct truth_choice *c = r->choice;

@@ -87,7 +87,7 @@ static int send_all(int fd, struct str bytes)
 	return 0;
 }
 
-/* Bytes that are no frame. */
+/* Sends bytes that are not a frame. */
 static void wire_noise(int fd, struct str bytes)
 {
 	send_all(fd, bytes);
@@ -263,7 +263,7 @@ static const char *category_of(const struct worker_talk *t, const struct err *e)
 
 /* ---- loading ---- */
 
-/* The texts of a list, ended by NULL; the caller frees it and what it points to. */
+/* The texts of a list, ended by NULL; the caller frees it and its texts. */
 static char **args_read(struct json_slice frame)
 {
 	char **args = mem_array(ARGS_MAX + 1, sizeof(*args));
@@ -301,7 +301,7 @@ static void engine_drop(struct worker_talk *t)
 	t->is_loaded = false;
 }
 
-/* What can be wrong with the arguments, before the clock. */
+/* Checks the arguments before the clock starts. */
 static int engine_plan(struct worker_talk *t, struct json_slice frame, struct err *e)
 {
 	const struct sim_opts *o;
@@ -576,7 +576,7 @@ static int answer_send(struct worker_talk *t, int64_t id, bool is_struck, struct
 	return wire_write(t->fd, buf_str(&t->out), e);
 }
 
-/* One question. 1: goes on, 0: it was the last one, -1: the talk broke. */
+/* Serves one question. 1: continue, 0: it was the last one, -1: the exchange broke. */
 static int question_serve(struct worker_talk *t, struct err *e)
 {
 	struct json_scan scan = { .text = buf_str(&t->in) };
@@ -598,7 +598,7 @@ static int question_serve(struct worker_talk *t, struct err *e)
 	buf_reset(&t->members);
 	t->category = NULL;
 	rc = answer_make(t, type.raw, frame, &why);
-	/* A load brings the options that may say how it fails. */
+	/* A load has the options that may select the fault. */
 	if (rc == 0 && !is_struck && mishap_strikes(&t->mishap, type.raw)) {
 		is_struck = true;
 		if ((rc = mishap_before(t, id, e)))

@@ -11,7 +11,7 @@
 #include "core/base/mem.h"
 #include "sim/model/draw.h"
 
-/* What the side that prepares requests needs for one. */
+/* The frontend's work for one request. */
 #define REQUEST_S 80e-6
 #define TEXT_TOKEN_S 0.4e-6
 #define CHAT_S 90e-6
@@ -21,7 +21,7 @@
 #define DETOKENIZE_S 5e-6
 /* Length of an answer if neither the question nor --output-len gives one. */
 #define NATURAL_TOKENS 256
-/* Woken so long before the end, for which it then spins. */
+/* Wakes this long before the end, then spins. */
 #define SPIN_NS 1000000
 #define PROGRESS_NS 100000000
 
@@ -31,7 +31,7 @@ struct how {
 	bool is_chat, is_beam, is_encode;
 };
 
-/* How far a batch is at some time, for progress. */
+/* The progress of a batch at some time. */
 struct mark {
 	int64_t ns;
 	size_t done;
@@ -46,7 +46,7 @@ struct sim_pace {
 	struct mark *mark;
 	size_t n, cap;
 	size_t total;           /* items */
-	bool is_beam;           /* steps tell of rounds, not of items: those are ended */
+	bool is_beam;           /* steps are of rounds; finished items are in ended */
 	size_t ended;
 	size_t die_at;          /* items that are done when --die-after strikes; SIZE_MAX: never */
 	int64_t dead_ns;        /* when that was; INT64_MAX */
@@ -85,7 +85,7 @@ static void pace_step(void *self, int64_t ns, size_t done)
 	p->mark[p->n++] = (struct mark){ ns, done };
 }
 
-/* Lets the time of the batch pass; --die-after may strike meanwhile. */
+/* Lets the time of the batch pass; --die-after may end it. */
 static void pace_live(struct sim_pace *p, int64_t began_ns, int64_t end_ns, bool is_reported)
 {
 	struct worker_talk *t = p->talk;
@@ -258,7 +258,7 @@ static size_t beam_round(const struct worker_outcome *o, struct batch_item *roun
 	return n;
 }
 
-/* What a round gave, back to the prompts it was for. */
+/* Assigns the results of a round to the prompts they belong to. */
 static void beam_gather(struct worker_outcome *o, const struct batch_item *round, uint32_t done,
 			uint32_t width)
 {
