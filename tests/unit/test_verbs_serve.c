@@ -1,57 +1,75 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_verbs_serve.c - bench serve against a simulator: what is sent, word by word, and what is made
- * of the answers. Times are masked; that they are right is for tests/load.
+ * test_verbs_serve.c - bench serve against a simulator: reports, results, gates and failures. Times are
+ * masked; that they are right is for tests/load.
  */
-#include "verb.h"
-
-#define COUNT(a) (sizeof(a) / sizeof(*(a)))
-#define SMALL "--num-prompts 4 --random-input-len 8 --random-output-len 5 --max-concurrency 1"
-#define QUICK "--ready-check-timeout-sec 0 --progress none --request-id-prefix t- --prompt-salt none"
-#define SERVE "bench serve --base-url http://127.0.0.1:$S --model sim --tokenizer sim " QUICK " "
-#define M .mask = VERB_TIMES, .varies = verb_serve_varies
-#define F .mask = VERB_TIMES | VERB_FLAT | VERB_NO_ERR, .varies = verb_serve_varies
+#include "serve_rig.h"
 
 static void reports(void **state)
 {
 	static const struct verb_case cases[] = {
-		{ SERVE SMALL " --output-json r.json", F, .files = "r.json +8:asked" },
+		{ SERVE SMALL " --output-json r.json", F, .files = "r.json +6:asked" },
 		{ SERVE SMALL " --report full --percentile-metrics ttft,tpot,itl,e2el,client_queue_time"
-		  " --metric-percentiles 50,90,99.9 --goodput ttft:9000 e2el:20000 --temperature 0 --request-rate 200", M },
+		  " --metric-percentiles 50,90,99.9 --goodput ttft:9000 e2el:20000 --temperature 0"
+		  " --request-rate 200 --charts always", M },
 		{ SERVE SMALL " --report full --compat stdout --num-warmups 2", M },
 		{ SERVE SMALL " -q", M },
 		{ SERVE SMALL " --report json --save-detailed --label mine --metadata gpu=2 note= --ignore-eos"
-		  " --save-result --result-filename d.json", .mask = VERB_TIMES | VERB_FLAT | VERB_NO_ERR | VERB_NO_OUT,
-		  .varies = verb_serve_varies, .files = "d.json" },
-		{ SERVE "--backend openai-chat --endpoint /v1/chat/completions --num-prompts 3"
-		  " --random-input-len 4 --random-output-len 3 --max-concurrency 1 --temperature 0.5 --top-k 3"
-		  " --extra-body.min_tokens 2 --header X-A=1 --output-json c.json", F,
-		  .files = "c.json +7:asked" },
-		{ SERVE SMALL " --num-runs 3 --output-json runs.json", F, .files = "runs.json" },
-		{ SERVE SMALL " --duration 0.2 --grace-period 1", M },
-		{ SERVE SMALL " --ramp-up-strategy linear --ramp-up-start-rps 50 --ramp-up-end-rps 200"
-		  " --burstiness 2 --output-json ramp.json", F, .files = "ramp.json" },
+		  " --save-result --result-filename d.json --gpus 2xH100 --gpu-price 3", SILENT,
+		  .files = "d.json" },
+		{ SERVE SMALL " --num-runs 2 --output-json runs.json", F, .files = "runs.json" },
+		{ SERVE SMALL " --append-result --result-filename lines.json", SILENT },
+		{ .line = "bench serve --compare one.json two.json" },
+		{ SERVE SMALL " --fail-if 'failed>0' 'p99_ttft_ms>0.001' --junit j.xml --summary s.md",
+		  .status = 3, M, .files = "j.xml s.md" },
+		{ SERVE "--num-prompts 3 --random-input-len 8 --random-output-len 5"
+		  " --sweep-max-concurrency 1,2 --output-json sw.json", SILENT, .files = "sw.json" },
+		{ SERVE SMALL " --slo p90_ttft_ms<20000 --request-rate 300", .status = 3, M },
+		{ SERVE SMALL " --progress lines --plot-timeline --plot-dataset-stats --plot-turns"
+		  " --save-result --result-filename plot.json", .mask = VERB_TIMES | VERB_NO_OUT,
+		  .varies = verb_serve_varies },
+		{ SERVE SMALL " --record run.rec", SILENT },
+		{ .line = "bench score nothing.rec", .status = 1 },
+		{ "bench score run.rec", M },
+		{ "bench score run.rec --percentile-metrics e2el --metric-percentiles 75 --report full"
+		  " --goodput e2el:30000", M },
 	};
 
 	(void)state;
 	verb_check_all(cases, COUNT(cases));
 }
 
-static int setup(void **state)
+static void failures(void **state)
 {
-	if (verb_setup(state) < 0)
-		return -1;
-	verb_sim("S", "--ttft-ms 2 --itl-ms 0.5 --requests asked");
-	return 0;
+	static const struct verb_case cases[] = {
+		{ BROKEN SMALL " --output-json b.json", SILENT, .files = "b.json" },
+		{ BROKEN SMALL " --strict", .status = 3, M },
+		{ BROKEN SMALL " --max-errors 1", .status = 1, M },
+		{ BROKEN SMALL " --max-error-rate 0.1", M },
+		{ .line = "bench serve --base-url http://127.0.0.1:9 --model sim --tokenizer sim " QUICK " " SMALL,
+		  .status = 1 },
+		{ .line = "bench serve --base-url http://127.0.0.1:9 --tokenizer sim " QUICK " " SMALL, .status = 1 },
+		{ .line = "bench serve --base-url http://127.0.0.1:$S --model other --tokenizer sim " QUICK " "
+		  SMALL " --served-model-name none", .status = 1 },
+		{ .line = SERVE SMALL " --burstiness -1", .status = 2 },
+		{ .line = SERVE SMALL " --request-rate 0", .status = 2 },
+		{ .line = SERVE SMALL " --find-max-rate", .status = 2 },
+		{ .line = SERVE SMALL " --goodput ttft", .status = 2 },
+		{ .line = SERVE SMALL " --num-warmups x", .status = 2 },
+		{ .line = SERVE SMALL " --no-such", .status = 2 },
+		{ .line = SERVE SMALL " --cpus 900", .status = 2 },
+		{ .line = SERVE SMALL " --output-json /proc/none/r.json", .status = 1 },
+	};
+
+	(void)state;
+	verb_check_all(cases, COUNT(cases));
 }
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reports),
-	};
+	const struct CMUnitTest tests[] = { cmocka_unit_test(reports), cmocka_unit_test(failures) };
 
 	if (argc > 1)
 		return profllm_main(argc, argv);
-	return cmocka_run_group_tests(tests, setup, verb_teardown);
+	return cmocka_run_group_tests(tests, serve_setup, verb_teardown);
 }

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_verbs_results.c - what is made of result files: comparisons, tables, plots.
+ */
+#include "verb.h"
+
+#define COUNT(a) (sizeof(a) / sizeof(*(a)))
+
+static const char *const varies[] = {
+	"| Physical cores", "| Total", "| CPU Brand", "-|:-", "-| ", NULL,
+};
+
+static void compared(void **state)
+{
+	static const struct verb_case cases[] = {
+		{ .line = "bench compare a b" },
+		{ .line = "bench compare a b --format markdown" },
+		{ .line = "bench compare a/run-4-0.json b/run-4-0.json --format json" },
+		{ .line = "bench compare a b c" },
+		{ "bench compare a b --fail-if 'p99_ttft_ms>5%' --junit j.xml --summary s.md", .status = 3,
+		  .files = "j.xml s.md" },
+		{ .line = "bench compare a/run-4-0.json b/run-4-0.json" },
+		{ .line = "bench compare a nothing", .status = 1 },
+		{ .line = "bench compare a", .status = 2 },
+		{ "bench markdown -r a", .files = "a/benchmark_results.md", .varies = varies },
+		{ .line = "bench markdown -r nothing", .status = 1 },
+	};
+
+	(void)state;
+	verb_check_all(cases, COUNT(cases));
+}
+
+static void drawn(void **state)
+{
+	static const struct verb_case cases[] = {
+		{ "bench plot a b --output p1.png", .status = 1, .files = "p1.gp p1.dat" },
+		{ "bench plot a b --x max_concurrency --y p99_ttft_ms --output p2.png", .status = 1, .files = "p2.gp p2.dat" },
+		{ "bench sweep plot sweep --dry-run" , .status = 0 },
+		{ "bench sweep plot sweep --var-x max_concurrency --var-y p99_e2el_ms --curve-by max_num_seqs"
+		  " --fig-dir figs", .status = 1, .files = "sweep/figs/FIGURE.gp sweep/figs/FIGURE.dat" },
+		{ "bench sweep plot_pareto sweep --user-count-var max_concurrency", .status = 1,
+		  .files = "sweep/pareto/PARETO.gp sweep/pareto/PARETO.dat" },
+		{ .line = "bench plot nothing", .status = 1 },
+	};
+
+	(void)state;
+	verb_check_all(cases, COUNT(cases));
+}
+
+static void put_result(const char *path, int at_once, double slow, const char *more)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	fprintf(f, "{\"date\": \"20260101-000000\", \"endpoint_type\": \"openai\", \"backend\": \"openai\","
+		" \"model_id\": \"m\", \"tokenizer_id\": \"m\", \"num_prompts\": 40, \"request_rate\": \"inf\","
+		" \"burstiness\": 1.0, \"max_concurrency\": %d, \"duration\": %g, \"completed\": 40,"
+		" \"failed\": 0, \"total_input_tokens\": 400, \"total_output_tokens\": 800,"
+		" \"request_throughput\": %g, \"output_throughput\": %g, \"total_token_throughput\": %g,"
+		" \"mean_ttft_ms\": %g, \"median_ttft_ms\": %g, \"std_ttft_ms\": %g, \"p99_ttft_ms\": %g,"
+		" \"mean_tpot_ms\": %g, \"median_tpot_ms\": %g, \"std_tpot_ms\": %g, \"p99_tpot_ms\": %g,"
+		" \"mean_e2el_ms\": %g, \"p99_e2el_ms\": %g%s}",
+		at_once, 40 * slow / at_once, at_once / slow, 20 * at_once / slow, 30 * at_once / slow,
+		10 * slow * at_once, 9 * slow * at_once, 2 * slow, 14 * slow * at_once, 5 * slow, 4.5 * slow,
+		slow, 8 * slow, 110 * slow, 170 * slow * at_once, more);
+	fclose(f);
+}
+
+static int setup(void **state)
+{
+	static const struct { const char *folder; double slow; } side[] = {
+		{ "a", 1 }, { "b", 1.2 }, { "c", 0.9 },
+	};
+	char path[128];
+
+	if (verb_setup(state) < 0 || system("ln -s \"$(command -v rm)\" bin; mkdir -p sweep"))
+		return -1;
+	for (size_t s = 0; s < COUNT(side); s++) {
+		mkdir(side[s].folder, 0755);
+		for (int c = 1; c <= 8; c *= 2)
+			for (int run = 0; run < 3; run++) {
+				snprintf(path, sizeof(path), "%s/run-%d-%d.json", side[s].folder, c, run);
+				put_result(path, c, side[s].slow * (1 + 0.01 * run), "");
+			}
+	}
+	for (int c = 1; c <= 8; c *= 2)
+		for (int s = 0; s < 2; s++) {
+			char text[4096] = "[";
+			FILE *f;
+
+			snprintf(path, sizeof(path), "sweep/SERVE--%d-BENCH--%d", s, c);
+			mkdir(path, 0755);
+			snprintf(path, sizeof(path), "sweep/SERVE--%d-BENCH--%d/run=0.json", s, c);
+			put_result(path, c, 1 + 0.2 * s, s ? ", \"max_num_seqs\": 64, \"run_number\": 0" :
+				   ", \"max_num_seqs\": 32, \"run_number\": 0");
+			f = fopen(path, "r");
+			text[1 + fread(text + 1, 1, sizeof(text) - 3, f)] = ']';
+			fclose(f);
+			snprintf(path, sizeof(path), "sweep/SERVE--%d-BENCH--%d/summary.json", s, c);
+			f = fopen(path, "w");
+			fputs(text, f);
+			fclose(f);
+		}
+	/* No gnuplot: scripts and tables are written, and that is said. */
+	snprintf(path, sizeof(path), "%s/bin", dir);
+	setenv("PATH", path, 1);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(compared), cmocka_unit_test(drawn) };
+
+	if (argc > 1)
+		return profllm_main(argc, argv);
+	return cmocka_run_group_tests(tests, setup, verb_teardown);
+}
