@@ -28,11 +28,11 @@ static void tools(void **state)
 		{ "absent", "server: {command: sim, model: sim}\n" RUN_LOAD
 		  "profiling: {enabled: true, tool: nsys}\n", .status = 1, .env = "PATH=/nowhere" },
 		{ "nsys", "server: {command: vllm serve, model: sim}\n" RUN_LOAD
-		  "profiling: {enabled: true, tool: nsys}\n", .env = "PATH=$DIR/bin:/usr/bin:/bin V=0.14.0",
+		  "profiling: {enabled: true, tool: nsys}\n", .env = "PATH=$DIR/tools:/usr/bin:/bin V=0.14.0",
 		  .files = "nsys.asked argv" },
 		{ "old", "server: {command: vllm serve, model: sim}\n" RUN_LOAD
 		  "profiling: {enabled: true, stop_timeout_s: 90}\n", .words = "--set benchmark.num_prompts=21",
-		  .env = "PATH=$DIR/bin:/usr/bin:/bin V=0.11.2", .files = "environment argv" },
+		  .env = "PATH=$DIR/tools:/usr/bin:/bin V=0.11.2", .files = "environment argv" },
 	};
 
 	(void)state;
@@ -47,12 +47,11 @@ static void write_tool(const char *path, const char *text)
 
 static int setup(void **state)
 {
-	if (run_setup(state) < 0 || mkdir("bin", 0700) < 0)
+	if (run_setup(state) < 0 || mkdir("tools", 0700) < 0)
 		return -1;
-	write_tool("bin/vllm", vllm);
-	write_tool("bin/nsys", nsys);
+	write_tool("tools/vllm", vllm);
+	write_tool("tools/nsys", nsys);
 	return 0;
 }
-
 
 RUN_MAIN(setup, cmocka_unit_test(tools))

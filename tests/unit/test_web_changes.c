@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_web_changes.c - routes that change the store, and requests that are refused: status and body of
+ * each, asked of a server on loopback one after the other.
+ */
+#include <arpa/inet.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#define ANSWERS_MAX 64
+#include "core/base/mem.h"
+#include "core/json/read.h"
+#include "core/json/write.h"
+#include "web/web.h"
+#include "answers.h"
+#include "scratch.h"
+
+#define COUNT(x) (sizeof(x) / sizeof(*(x)))
+#define RUN(i, more) "{'date': '2026010" i "-000000', 'backend': 'vllm', 'model_id': 'm" i "', " \
+	"'num_prompts': 6, 'request_rate': " i ", 'duration': 2.5, 'completed': 5, 'failed': 1, " \
+	"'total_input_tokens': 60, 'total_output_tokens': 20, 'request_throughput': " i ", " \
+	"'output_throughput': 8, 'mean_ttft_ms': 100, 'median_ttft_ms': 9" i more "}"
+
+static uint16_t port;
+
+/* Members that differ each time, at any depth. */
+static bool is_volatile(struct str key)
+{
+	static const char *const name[] = {
+		"query_ms", "data_version", "received", "uptime_s", "created_at", "started_s", "timings",
+		"version", "at", "updated_at", "now_s", "bytes_free", "added_at", "hash", "content_hash",
+		"time", "job_id", "run_id", "bytes", "made", "began_s", "seen_s", "elapsed_s",
+	};
+
+	for (size_t i = 0; i < COUNT(name); i++)
+		if (str_is(key, name[i]))
+			return true;
+	return false;
+}
+
+static void put(struct json_writer *w, const struct json_value *v)
+{
+	bool is_object = v->kind == JSON_OBJECT;
+
+	if (!is_object && v->kind != JSON_ARRAY) {
+		json_put_value(w, v);
+		return;
+	}
+	if (is_object)
+		json_begin_object(w);
+	else
+		json_begin_array(w);
+	for (size_t i = 0; i < v->count; i++) {
+		if (is_object && is_volatile(v->key[i]))
+			continue;
+		if (is_object)
+			json_key_str(w, v->key[i]);
+		put(w, &v->item[i]);
+	}
+	if (is_object)
+		json_end_object(w);
+	else
+		json_end_array(w);
+}
+
+/* ---- one request on a connection of its own ---- */
+
+static void converse(const char *text, size_t n, struct buf *reply)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(port),
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	const struct timeval patience = { .tv_sec = 60 };
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	char part[65536];
+	ssize_t got;
+
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	for (size_t at = 0; at < n; at += (size_t)got) {
+		got = send(fd, text + at, n - at, MSG_NOSIGNAL);
+		if (got <= 0)
+			break;
+	}
+	while ((got = read(fd, part, sizeof(part))) > 0)
+		buf_add(reply, part, (size_t)got);
+	buf_add_text(reply, "");
+	close(fd);
+}
+
+/* A request as "METHOD PATH BODY" with ' for "; lines of a form when the body begins with --. */
+static void ask(const char *request, struct buf *reply)
+{
+	struct buf all = { 0 }, body = { 0 };
+	struct str rest = str_of(request), method = str_cut(&rest, ' '), path = str_cut(&rest, ' ');
+	bool is_form = str_starts(rest, STR("--"));
+
+	for (size_t i = 0; i < rest.n; i++) {
+		if (is_form && rest.p[i] == '\n')
+			buf_add_char(&body, '\r');
+		buf_add_char(&body, rest.p[i] == '\'' ? '"' : rest.p[i]);
+	}
+	buf_printf(&all, "%.*s %.*s HTTP/1.1\r\nHost: 127.0.0.1:%u\r\nConnection: close\r\n", (int)method.n,
+		   method.p, (int)path.n, path.p, port);
+	if (rest.n)
+		buf_printf(&all, "Content-Type: %s\r\nContent-Length: %zu\r\n",
+			   is_form ? "multipart/form-data; boundary=x" : "application/json", body.len);
+	buf_add_text(&all, "\r\n");
+	buf_add_str(&all, buf_str(&body));
+	converse(all.data, all.len, reply);
+	buf_release(&all);
+	buf_release(&body);
+}
+
+/* Several requests are one answer. */
+static void check(const char *const *request, size_t n)
+{
+	struct buf out = { 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		struct json_writer w = json_writer(&out);
+		struct json_value *v = NULL;
+		struct arena a = { 0 };
+		struct buf reply = { 0 };
+		struct str text, head;
+		char *end;
+
+		ask(request[i], &reply);
+		if (getenv("VERBOSE"))
+			print_message("%.70s: %.40s\n", request[i], reply.data);
+		end = strstr(reply.data, "\r\n\r\n");
+		if (!end)
+			fail_msg("%s: '%s'", request[i], reply.data);
+		text = str_of(end + 4);
+		head = (struct str){ reply.data, (size_t)(strchr(reply.data, '\r') - reply.data) };
+		buf_printf(&out, "%.*s\n%.*s\n", (int)strcspn(request[i], "{-"), request[i], (int)head.n,
+			   head.p);
+		if (json_parse(&a, text, &v, NULL) == 0)
+			put(&w, v);
+		else
+			buf_add_str(&out, text);
+		buf_add_text(&out, "\n");
+		arena_release(&a);
+		buf_release(&reply);
+		if (out.len > ANSWER_HEAD_BYTES || i + 1 == n) {
+			answers_release(&out);
+			out = (struct buf){ 0 };
+		}
+	}
+}
+
+static struct web *begin(struct store **store, const char *name)
+{
+	static char place[160], jobs[128];
+	struct store_opts so = { .url = place };
+	struct web_opts o = { .listen = "127.0.0.1:0", .has_no_auth = true, .version = "test", .log_fd = -1,
+			      .folder = jobs };
+	struct web *w;
+	struct err e = { 0 };
+
+	snprintf(place, sizeof(place), "sqlite:%s/%s.db", dir, name);
+	snprintf(jobs, sizeof(jobs), "%s/jobs", dir);
+	if (store_open(&so, store, &e) < 0 || web_open(&o, &w, &e) < 0 || web_start(w, *store, &e) < 0)
+		fail_msg("%s", e.text);
+	port = (uint16_t)web_port(w);
+	return w;
+}
+
+static void changes(void **state)
+{
+	static const char *const request[] = {
+		"POST /api/upload/raw " RUN("1", ""),
+		"POST /api/upload/raw " RUN("1", ""),
+		"POST /api/upload/json " RUN("2", ", 'note': 'cold'"),
+		"POST /api/upload/raw?name=lines.jsonl " RUN("3", "") "\n" RUN("4", "") "\n{'no': 'run'}\n",
+		"POST /api/upload/raw {'no': 'run'}", "POST /api/upload/raw [", "POST /api/upload/raw ",
+		"POST /api/upload/json --x\nContent-Disposition: form-data; name='file'; filename='a.json'\n\n"
+		RUN("5", "") "\n--x--\n",
+		"POST /api/upload/batch --x\nContent-Disposition: form-data; name='other'\n\nx\n--x--\n",
+		"POST /api/upload/json --x\nno end",
+		"GET /api/data/experiments?columns=server.model,tags.note,request_throughput&sort=timestamp",
+		"POST /api/data/experiments/1/annotations {'text': 'Odd.', 'who': 'Ada'}",
+		"POST /api/data/experiments/1/annotations {'text': ''}",
+		"POST /api/data/experiments/99/annotations {'text': 'x'}",
+		"PUT /api/data/experiments/3/exclusion {'reason': 'cold'}",
+		"PUT /api/data/experiments/3/exclusion {}",
+		"GET /api/data/experiments/1", "GET /api/data/experiments/3",
+		"POST /api/filters/apply {'limit': 9, 'columns': ['server.model']}",
+		"POST /api/filters/apply {'limit': 9, 'columns': ['server.model'], 'shown': 'all'}",
+		"POST /api/filters/apply {'limit': 9, 'columns': ['server.model'], 'shown': 'excluded'}",
+		"DELETE /api/data/experiments/3/exclusion", "DELETE /api/data/experiments/3/exclusion",
+		"DELETE /api/annotations/1", "DELETE /api/annotations/1",
+		"POST /api/data/bulk {'ids': [1, 3], 'action': 'tag', 'text': 'nightly'}",
+		"GET /api/tags", "POST /api/data/bulk {'ids': [1, 77], 'action': 'tag', 'text': 'nightly', 'who': 'Ada'}",
+		"POST /api/data/bulk {'filter': {'column': 'server.model', 'in': ['m4']}, 'action': "
+		"'exclude', 'text': 'old'}",
+		"POST /api/data/bulk {'ids': [4], 'action': 'exclude', 'text': 'old'}",
+		"POST /api/data/bulk {'ids': [1], 'action': 'untag', 'text': 'nightly'}",
+		"POST /api/data/bulk {'ids': [4], 'action': 'include'}",
+		"POST /api/data/bulk {'ids': ['x'], 'action': 'include'}", "POST /api/data/bulk {'ids': 3, 'action': 'tag'}",
+		"POST /api/data/bulk {'ids': [1], 'filter': {}, 'action': 'delete'}",
+		"POST /api/data/bulk {'ids': [1], 'action': 'tag', 'text': ''}",
+		"POST /api/data/bulk {'ids': [3], 'action': 'delete'}",
+		"POST /api/data/bulk {}", "GET /api/tags",
+		"POST /api/filters/presets {'name': 'Mine', 'body': {'filter': {'column': 'failed', 'range': "
+		"{'min': 1}}}}",
+		"POST /api/filters/presets {'name': 'Mine', 'body': {}}",
+		"PUT /api/filters/presets/1 {'name': 'Ours'}", "GET /api/filters/presets",
+		"POST /api/boards {'name': 'B', 'body': {'panels': []}}", "PUT /api/boards/2 {'body': {'x': 1}}",
+		"GET /api/boards", "DELETE /api/boards/2", "DELETE /api/filters/presets/1",
+		"GET /api/filters/presets",
+		"PUT /api/settings/prices/h100-80gb {'usd_per_hour': 2.5, 'power_w': 700, 'who': 'Ada'}", "PUT /api/settings/prices/h100-80gb {'usd_per_hour': null, 'power_w': 10}",
+		"PUT /api/settings/prices/none {'usd_per_hour': -1}", "GET /api/settings/prices",
+		"POST /api/analysis/marks {'series': 's', 'metric': 'm', 'at': 'a', 'kind': 'seen'}",
+		"POST /api/analysis/marks {'series': 's', 'metric': 'm', 'at': 'a', 'kind': 'odd'}",
+		"GET /api/analysis/marks", "DELETE /api/analysis/marks/1", "DELETE /api/analysis/marks/1",
+		"POST /api/live {'name': 'x', 'kind': 'serve', 'total': -4}", "POST /api/live {'name': 'x', 'mode': 'serve'}",
+		"POST /api/live {}", "POST /api/live/none/samples {'samples': []}",
+		"POST /api/live/none/end {}", "GET /api/live/none",
+		"POST /api/login {'token': 'x'}", "POST /api/logout {}",
+		"POST /api/launch/check {'config': 'a: ['}", "POST /api/launch {'config': 3}",
+		"GET /api/export/traces/7", "DELETE /api/traces/7",
+		"POST /api/data/experiments/1/traces --x\nContent-Disposition: form-data; name='trace'; "
+		"filename='t.json'\n\n{'traceEvents': []}\n--x--\n",
+		"GET /api/traces", "GET /api/export/traces/1", "DELETE /api/traces/1", "GET /api/traces",
+		"GET /api/upload/status/0", "DELETE /api/none", "PUT /api/tags {}", "GET /../etc/passwd",
+		"GET /api/health?verbose=1", "GET /api/data/experiments/1/arrays",
+	};
+	struct store *store;
+	struct web *w = begin(&store, "changes");
+
+	(void)state;
+	check(request, COUNT(request));
+	assert_true(web_stop(w));
+	web_free(w);
+	store_close(store);
+}
+
+static void refused(void **state)
+{
+	static const char *const request[] = {
+		"POST /api/upload/raw " RUN("1", ", 'tensor_parallel_size': 2, 'enable_prefix_caching': true"),
+#define APPLY "POST /api/filters/apply "
+		APPLY "{'fitler': {}}", APPLY "{'filter': {'column': 'a', 'in': 3}}", APPLY "[]",
+		APPLY "{'filter': {'and': [{'column': 'a', 'range': {'min': 'x'}}]}}", APPLY "{'filter': ",
+		APPLY "{'limit': -1}", APPLY "{'limit': 1000000}", APPLY "{'sort': [{'column': ''}]}",
+		APPLY "{'shown': 'some'}", APPLY "{'cursor': 'x'}", APPLY "{'facets': 'many'}",
+		APPLY "{'cursor': '0000000000000000-1', 'sort': [{'column': 'status'}]}",
+		APPLY "{'filter': {'column': 'server.modle', 'in': ['x']}}",
+		APPLY "{'filter': {'and': [{'not': {'or': [{'column': 'server.modle', 'in': ['x']}]}}]}}",
+		APPLY "{'filter': {'column': 'max_num_seqs', 'missing': true}}", APPLY "{'facets': ['note']}",
+		APPLY "{'sort': [{'column': 'run_id'}, {'column': 'zzzzzz'}]}",
+		APPLY "{'columns': ['status', 'statsu']}", APPLY "{'statistics': ['median_ttft']}",
+		APPLY "{'filter': {'column': 'server.tensor_parallel_size', 'in': [1, '2']}}",
+		APPLY "{'filter': {'column': 'server.model', 'in': [7]}}",
+		APPLY "{'filter': {'column': 'failed', 'range': {'min': 5, 'max': 3}}}",
+		APPLY "{'filter': {'column': 'server.model', 'range': {'min': 5}}}",
+		APPLY "{'filter': {'column': 'server.enable_prefix_caching', 'range': {'min': 0}}}",
+		APPLY "{'filter': {'column': 'failed', 'text': '1'}}",
+		APPLY "{'filter': {'column': 'timestamp', 'range': {'min': 'yesterday'}}}",
+		APPLY "{'filter': {'column': 'timestamp', 'range': {'min': '2026-01-01', 'max': "
+		"'2026-01-02T00:00:00Z'}}, 'limit': 0}",
+		APPLY "{'filter': {'column': '*', 'text': 'M1'}, 'limit': 1, 'columns': []}",
+		APPLY "{'filter': {'not': {'column': 'tags.note', 'missing': true}}, 'limit': 0}",
+		"GET /api/data/experiments?filter=%7B", "GET /api/data/experiments?limit=many",
+		"GET /api/data/experiments/999999", "GET /api/data/experiments/nobody/document",
+		"GET /api/data/experiments?page=1", "GET /api/data/experiments?limt=2",
+		"GET /api/data/experiments?sort=-zzzzzz", "GET /api/data/experiments?columns=status,zzzzzz",
+		"GET /api/data/summary?statistics=p99_tfft_ms", "GET /api/filters/options?facet_value=5",
+		"GET /api/traces?offset=5", "POST /api/export/csv {'format': 'xlsx'}",
+		"POST /api/export/csv {'columns': ['zzzzzz']}",
+		"POST /api/export/csv {'format': 'jsonl', 'columns': ['server.model', 'failed']}",
+		"GET /api/export/csv?limit=1&columns=server.model,note",
+		"DELETE /api/filters/presets/7", "PUT /api/filters/presets/7 {'name': 'x'}",
+		"POST /api/filters/presets {'name': '', 'body': {}}", "POST /api/filters/presets {'name': 'x'}",
+		"POST /api/filters/presets {'name': 'x', 'body': {}, 'filters': {}}",
+		"POST /api/analysis/trends []", "POST /api/analysis/trends {}",
+		"POST /api/analysis/trends {'metric': 'output_troughput'}",
+		"POST /api/analysis/trends {'metric': 'failed', 'series': ['server.modle']}",
+		"POST /api/analysis/trends {'metric': 'failed', 'fliter': {}}",
+		"POST /api/analysis/trends {'metric': 'failed'}",
+		"POST /api/analysis/regression {'metrics': ['failed', 'zzzzzz'], 'baseline': {'last': 1}}",
+		"POST /api/analysis/regression {'baseline': {'last': 1}}",
+		"POST /api/analysis/impact {'metric': 'failed', 'parameters': ['server.modle']}",
+		"POST /api/analysis/scaling {'metric': 'failed', 'by': 'server.tensor_paralel_size'}",
+		"POST /api/analysis/capacity {'rate': 1, 'slo': [{'column': 'zzzzzz', 'max': 1}]}",
+		"POST /api/analysis/resources {'x': 'zzzzzz', 'y': 'failed'}",
+		"POST /api/analysis/parallel {'columns': ['failed', 'zzzzzz']}",
+		"POST /api/data/compare {'ids': [1], 'groups': []}", "POST /api/data/compare {'ids': []}",
+		"POST /api/data/compare {'groups': [{'ids': [1]}, {'filter': {'column': 'zzzzzz'}}]}",
+	};
+	struct store *store;
+	struct web *w = begin(&store, "refused");
+
+	(void)state;
+	check(request, COUNT(request));
+	assert_true(web_stop(w));
+	web_free(w);
+	store_close(store);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(changes),
+		cmocka_unit_test(refused) };
+
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
