@@ -595,7 +595,8 @@ bool index_flag(struct index *x, int64_t id, unsigned flags)
 
 /* ---- another index ---- */
 
-struct index *index_without_removed(const struct index_view *v)
+struct index *index_without_removed(const struct index_view *v, void (*between)(void *self),
+				    void *self)
 {
 	struct index *x = index_make_with(v->index->block_shift, v->index->dictionary_max);
 	struct row *row = mem_array(COPY_ROWS, sizeof(*row));
@@ -616,6 +617,8 @@ struct index *index_without_removed(const struct index_view *v)
 			continue;
 		rc = index_add_flagged(x, row, flags, n, NULL);
 		assert(rc == 0); /* what one index holds another one takes */
+		if (between)
+			between(self);
 		n = 0;
 		arena_release(&a);
 	}
