@@ -20,6 +20,8 @@ import { join } from 'node:path';
 const runs = Number(process.argv[2] ?? 1e6), seconds = Number(process.argv[3] ?? 0) || Infinity;
 const copies = Number(process.argv[4] ?? 0), BASE = 10000, PARTITION = 1 << 20;
 const WRITERS = 4, PART = 500, TWICE = 10, ASK_EVERY_MS = 200, IDLE_ASKS = 60;
+// As src/experiment/suite/upload.c has them.
+const UPLOADS = 1000, TRIES = 4, PAUSE_MS = 500;
 const { PROFLLM: program, PROFLLM_TEST_POSTGRES: server, PROFLLM_TEST_CREATEDB: createdb } = process.env;
 if (!(runs >= WRITERS * PART) || !(seconds > 0) || !(copies >= 0 && copies < PARTITION) || !program
 	|| !server || !createdb) {
@@ -104,6 +106,33 @@ async function until(what, is) {
 	return (performance.now() - from) / 1000;
 }
 
+/**
+ * UPLOADS runs at once, one in a request, as `profllm run --upload` sends them: what is refused for now is
+ * sent again after a pause that doubles, and kept for later after TRIES of them.
+ */
+async function uploads(url) {
+	const bodies = results(UPLOADS, 5e6).map((r, i) => JSON.stringify({ ...r, note: `upload ${i}` }));
+	const from = performance.now(), got = { last: 0, refused: 0, taken: 0 };
+	const send = async (body) => {
+		for (let k = 0, pause = PAUSE_MS; k < TRIES; k++, pause *= 2) {
+			const { ok, status } = await fetch(`${url}/api/upload/raw?name=run.json`, { body,
+				method: 'POST', headers: { 'Content-Type': 'application/json' } });
+			if (ok) {
+				got.taken++;
+				got.last = Math.max(got.last, (performance.now() - from) / 1000);
+				return;
+			}
+			if (status !== 429 && status < 500)
+				throw new Error(`an upload was answered with ${status}`);
+			got.refused++;
+			if (k + 1 < TRIES)
+				await sleep(pause);
+		}
+	};
+	await Promise.all(bodies.map(send));
+	return got;
+}
+
 const sql = (store, text) => execFileSync('psql', ['-XqAtc', text, store]).toString().trim();
 
 /** Runs that exist before the writers start: some ingested, and copies of them with other names. */
@@ -178,13 +207,15 @@ try {
 	const before = copies ? await prepare(store) : 0;
 	const first = await dashboard(...args);
 	const w = writers(store);
-	// The store grows meanwhile: one, two, two, one, so that both are asked about equal stores.
-	const one = await answered([first], () => w.share() > 0.2);
+	const one = [], two = [];
+	// The store grows meanwhile: each is asked as often about a small one as about a large one.
+	for (const [dashboards, share] of [[1, 0.1], [2, 0.3], [1, 0.5], [2, 0.7], [1, 0.8]]) {
+		const other = dashboards > 1 ? await dashboard(...args) : undefined;
+		const took = await answered(other ? [first, other] : [first], () => w.share() > share);
+		(other ? two : one).push(...took);
+		await other?.stop();
+	}
 	let second = await dashboard(...args);
-	const two = await answered([first, second], () => w.share() > 0.6);
-	await second.stop();
-	one.push(...await answered([first], () => w.share() > 0.8));
-	second = await dashboard(...args);
 	await answered([first, second], () => w.share() > 0.85);
 	second.child.kill('SIGKILL');
 	await sleep(500);
@@ -227,6 +258,12 @@ try {
 	show('filters while nobody writes, one dashboard, p95', rank(alone, 0.95), 'ms');
 	show('filters while nobody writes, two dashboards, p95', rank(both, 0.95), 'ms',
 		2 * rank(alone, 0.95));
+	const sent = await uploads(first.url);
+	show(`of ${UPLOADS} uploads at once, taken in`, sent.taken, 'uploads');
+	show('the last of them answered after', sent.last, 's');
+	show('requests refused for now, and sent again', sent.refused, 'requests');
+	const stored = Number(sql(store, 'SELECT count(*) FROM documents'));
+	isMet &&= stored === there - 1 + sent.taken; // one was deleted
 	await first.stop();
 	await second.stop();
 	if (!copies) { // their documents say another name

@@ -597,7 +597,8 @@ bool index_flag(struct index *x, int64_t id, unsigned flags)
 
 /* ---- another index ---- */
 
-struct index *index_without_removed(const struct index_view *v)
+struct index *index_without_removed(const struct index_view *v, void (*between)(void *self),
+				    void *self)
 {
 	struct index *x = index_make_with(v->index->block_shift, v->index->dictionary_max);
 	struct row *row = mem_array(COPY_ROWS, sizeof(*row));

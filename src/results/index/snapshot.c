@@ -251,7 +251,7 @@ int index_save(const struct index_view *v, const char *path, int64_t sequence, s
 
 	if (!index_removed(v))
 		return save(v, path, sequence, e);
-	rest = index_without_removed(v);
+	rest = index_without_removed(v, NULL, NULL);
 	shown = index_view(rest);
 	rc = save(shown, path, sequence, e);
 	index_view_release(shown);

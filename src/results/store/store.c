@@ -16,6 +16,7 @@
 #define SAVE_SHARE 64                  /* part of all changes: this bounds the cost per run */
 #define SAVE_WAIT_NS (300ll * 1000000000) /* any change justifies one after that */
 #define SAVE_RETRY_NS (60ll * 1000000000) /* after a snapshot that could not be written */
+#define LOOK_AGAIN_NS 500000000        /* at what others have changed, during a long task */
 #define CLEAN_WAIT_NS (30ll * 1000000000) /* between two indexes without removed runs */
 
 double store_now_s(void)
@@ -390,17 +391,32 @@ static int replace_index(struct store *s, struct index *x, int64_t from, struct 
 	return 0;
 }
 
+/* What others change meanwhile is followed as at any other time. */
+struct look { struct store *s; int64_t at_ns; };
+
+static void look_again(void *self)
+{
+	struct look *l = self;
+	int64_t now = clock_mono_ns();
+
+	if (now - l->at_ns < LOOK_AGAIN_NS)
+		return;
+	l->at_ns = now;
+	store_refresh(l->s, NULL); /* if it fails, the next one says so */
+}
+
 /* Nothing of a removed run stays in memory, nor, as the next snapshot follows at once, on disk. */
 static int forget_removed(struct store *s, struct err *e)
 {
 	int64_t sequence;
 	struct index_view *v = view_at(s, &sequence);
+	struct look look = { s, clock_mono_ns() };
 	struct index *x = NULL;
 	int rc = 0;
 
 	if ((!s->cleaned_ns || clock_mono_ns() - s->cleaned_ns >= CLEAN_WAIT_NS) &&
 	    index_removed(v))
-		x = index_without_removed(v);
+		x = index_without_removed(v, look_again, &look);
 	index_view_release(v);
 	if (!x)
 		return 0;
