@@ -123,7 +123,7 @@ char *report_claim(const struct report_facts *f, const char *dir, struct err *e)
 		if (fd < 0)
 			continue;
 		close(fd);
-		/* No allocation of ours from here on: nobody would remove the file. */
+		/* Allocate nothing from here on: a failure would orphan the reserved file. */
 		if (!has_followers(folder, path.data, path.len - strlen(ending)))
 			goto done;
 		unlink(path.data);
