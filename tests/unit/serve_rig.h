@@ -6,7 +6,6 @@
 #pragma once
 #include "verb.h"
 
-#define COUNT(a) (sizeof(a) / sizeof(*(a)))
 #define SMALL "--num-prompts 4 --random-input-len 8 --random-output-len 5 --max-concurrency 1"
 #define QUICK "--ready-check-timeout-sec 0 --progress none --request-id-prefix t- --prompt-salt none"
 #define SERVE "bench serve --base-url http://127.0.0.1:$S --model sim --tokenizer sim " QUICK " "

@@ -6,7 +6,6 @@
 #pragma once
 #include "verb.h"
 
-#define COUNT(a) (sizeof(a) / sizeof(*(a)))
 
 /*
  * n requests, at most c at once: a token takes 2 + 2c ms, and TTFT is 10c ms; at a rate of r

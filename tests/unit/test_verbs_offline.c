@@ -49,7 +49,6 @@ static const char worker[] =
 	"  print $log $j->encode($q) . \"\\n\";\n"
 	"  put({ id => $q->{id}, type => 'ok', %{answer($q)} }); last if $q->{type} eq 'shutdown' }\n";
 
-#define COUNT(a) (sizeof(a) / sizeof(*(a)))
 static const char *const clock_varies[] = {
 	"\"outside_clock_s\": ", "~of the time passed between", "~of the timed section passed",
 	"outside the engine's clock: ", "from its start until", "of it: interpreter",

@@ -4,7 +4,6 @@
  */
 #include "verb.h"
 
-#define COUNT(a) (sizeof(a) / sizeof(*(a)))
 
 static const char *const varies[] = {
 	"| Physical cores", "| Total", "| CPU Brand", "-|:-", "-| ", NULL,

@@ -41,6 +41,7 @@ int profllm_main(int argc, char **argv);
 #include "core/json/write.h"
 #include "scratch.h"
 
+#define COUNT(a) (sizeof(a) / sizeof(*(a)))
 #define VERB_WORDS_MAX 96
 #define VERB_NAMES_MAX 16
 #define VERB_SERVERS_MAX 8
@@ -235,7 +236,7 @@ static inline void verb_free_port(const char *name)
 
 #define INSTANT_DIGITS 13 /* of nanoseconds since 1970, and of what is added up of them */
 
-/* Numbers with a fraction become #, and "huge" what no measurement here can be. */
+/* Numbers with a fraction become #, also their signs, and "huge" what no measurement here can be. */
 static inline void verb_mask_times(struct buf *b)
 {
 	struct buf out = { 0 };
@@ -266,6 +267,9 @@ static inline void verb_mask_times(struct buf *b)
 		if (has_point || end - p >= INSTANT_DIGITS) {
 			double size = strtod(p, NULL);
 
+			if (out.len > 1 && strchr("+-", out.data[out.len - 1]) &&
+			    out.data[out.len - 2] == ' ')
+				out.len--;
 			while (out.len > 1 && out.data[out.len - 1] == ' ' &&
 			       out.data[out.len - 2] == ' ')
 				out.len--;
