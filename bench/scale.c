@@ -206,7 +206,8 @@ static unsigned streams_rate(const struct bench *b)
 static int run_streams(struct bench *b, struct err *e)
 {
 	static struct watched w;
-	unsigned streams = allow_streams(b->is_quick ? STREAMS_QUICK : STREAMS), per_s = streams_rate(b);
+	unsigned streams = allow_streams(b->is_quick ? STREAMS_QUICK : STREAMS);
+	unsigned per_s = streams_rate(b);
 	unsigned begin_ms = 1000 * (streams / per_s + 1);
 	char n[16], path[80], rate[16], ttft[16], itl[16];
 	const char *const sim_args[] = { "--ttft-ms", ttft, "--itl-ms", itl, NULL };

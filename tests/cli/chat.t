@@ -101,7 +101,8 @@ my @refused = (
 		. '(prompts are sent unchanged)',
 		'--dry-run'],
 	['no /tokenize', 'other', [$no], "the chat template of other is unknown, and the server "
-		. "cannot apply it (http://127.0.0.1:*/tokenize: HTTP status 404): $help (prompts are sent unchanged)"],
+		. "cannot apply it (http://127.0.0.1:*/tokenize: HTTP status 404): $help "
+		. "(prompts are sent unchanged)"],
 	['no /tokenize, chat', 'other', [$no], "*$help (the chat endpoint applies it)", @chat],
 	['another tokenizer', 'other', [$other], '*the server cannot apply it (the chat template of * does '
 		. 'not contain the message exactly once): *'],

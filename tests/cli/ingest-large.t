@@ -82,7 +82,8 @@ print $f substr(result(1), 0, -2), (", $times") x RESULTS, ']}';
 close $f;
 $r = run(args => ['ingest', 'one.json', '--store', 'sqlite:one.db'], seconds => 240);
 is($r->{status}, 1, 'one result of that size');
-like($r->{out}, qr/^invalid    one\.json: the file has \d+ MiB and is not a list of results.* at most 64 MiB: .*jq/m,
+like($r->{out},
+	qr/^invalid    one\.json: the file has \d+ MiB and is not a list of results.* at most 64 MiB: .*jq/m,
 	'is refused with what to do');
 
 done_testing;

@@ -86,7 +86,8 @@ for my $verb (@verbs) {
 	is($r->{status}, 0, "$verb --fix help: status");
 	like($r->{out}, qr/^\S/, "$verb --fix help: says something");
 	$r = run(args => ['bench', $verb, qw(--show-config -tp 2)]);
-	like($r->{out}, qr/^tp = 2 +# given, an argument of the engine$/m, "$verb --show-config: the engine's");
+	like($r->{out}, qr/^tp = 2 +# given, an argument of the engine$/m,
+		"$verb --show-config: the engine's");
 
 	refuses($verb, 2, 'unknown option --tensor-paralel-size; did you mean '
 		. '--tensor-parallel-size\?', qw(--tensor-paralel-size 2));

@@ -31,7 +31,8 @@ use constant { SECONDS_EACH => 60, SHARED_BYTES => 176 + 8192 * 56, POINT_AT => 
 	POINT_BYTES => 56, FIRED_AT => 17 * 8 };
 
 my %o = (seconds => 1e9, points => 40, seed => 1, only => '.', part => '1/1');
-GetOptions(\%o, 'seconds=i', 'points=i', 'seed=i', 'only=s', 'part=s', 'repeat=s', 'verbose', 'new') or exit 2;
+GetOptions(\%o, 'seconds=i', 'points=i', 'seed=i', 'only=s', 'part=s', 'repeat=s', 'verbose', 'new')
+	or exit 2;
 my $tortured = abs_path($ENV{TORTURED} // die "TORTURED must name the program that is judged\n");
 my $root = abs_path("$FindBin::Bin/../..");
 my $home = getcwd();

@@ -156,7 +156,8 @@ static size_t group_at(const struct opt_page *p, size_t i)
 static void show_foreign_groups(struct opt_page *p)
 {
 	if (p->foreign.n)
-		buf_add_text(p->out, "\nArguments of the engine are accepted, too; --help=GROUP lists those of a group:\n");
+		buf_add_text(p->out, "\nArguments of the engine are accepted, too; "
+				     "--help=GROUP lists those of a group:\n");
 	for (size_t i = 0; i < p->foreign.n; i++) {
 		size_t n = group_at(p, i);
 

@@ -747,7 +747,8 @@ static int apply_trees(struct parse *p)
 		if (!p->tree[i])
 			continue;
 		if (is_whole_given)
-			buf_printf(&p->result->notes, "--%s as one JSON text is ignored, because --%s.KEY options replace it\n", o->name, o->name);
+			buf_printf(&p->result->notes, "--%s as one JSON text is ignored, because "
+				   "--%s.KEY options replace it\n", o->name, o->name);
 		p->result->given[i / 64] |= UINT64_C(1) << i % 64;
 		if (opt_read(p->set, o, p->values, str_of(opt_dotted_text(p->tree[i], p->arena)),
 			     p->arena, p->e) < 0)

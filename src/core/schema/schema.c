@@ -77,7 +77,7 @@ static bool matches(const char *pattern, const char *key)
 
 const struct schema_field *schema_field_find(const char *key)
 {
-	/* A key without a place matches itself alone; one that is asked for by its pattern, only so. */
+	/* A key without a place matches only itself; one asked for by its pattern, only that. */
 	bool is_pattern = strchr(key, '<');
 
 	for (size_t i = 0; i < schema_field_count; i++)

@@ -118,7 +118,8 @@ int chat_unescape(const char *what, const char *text, struct arena *a, struct st
 		int byte = *p == '\\' ? escaped(p + 1, &n) : (unsigned char)*p;
 
 		if (byte < 0) {
-			rc = err_set(e, ERR_USAGE, "%s: unknown escape '\\%.3s'; expected \\n, \\r, \\t, \\\\ or \\xHH", what, p + 1);
+			rc = err_set(e, ERR_USAGE, "%s: unknown escape '\\%.3s'; expected \\n, "
+				     "\\r, \\t, \\\\ or \\xHH", what, p + 1);
 			break;
 		}
 		buf_add_char(&plain, (char)byte);

@@ -19,8 +19,8 @@
  * are the highest rate measured and high is null.
  *
  * servers = ceil(rate / value); GPUs of a server: the product of its parallel sizes, over all its
- * roles, else the run's "gpus", else one. Headroom is the capacity of these servers beyond the
- * rate, as a share of it.
+ * roles, else the run's "gpus", else unknown; one each if no configuration says. Headroom is the
+ * capacity of these servers beyond the rate, as a share of it.
  *
  * A run of search: {find: rate} has measured the answer itself: if its limits are those of the
  * request it replaces the estimate for its configuration; of several the median, and the widest

@@ -588,7 +588,8 @@ static void note_versions(const struct scaling *s, const struct series_list *l, 
 		bool is_mixed = false;
 
 		for (size_t k = 1; k < one->n && !is_mixed; k++)
-			is_mixed = !series_same_value(version[one->member[0]], version[one->member[k]]);
+			is_mixed = !series_same_value(version[one->member[0]],
+						      version[one->member[k]]);
 		mixed += is_mixed;
 		for (size_t k = 0; is_mixed && k < one->n; k++) {
 			const char *text = parts_cell_text(s->r->arena, version[one->member[k]]);

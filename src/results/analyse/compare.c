@@ -683,7 +683,8 @@ static void mark_compared(struct comparison *c, const struct matched *m)
 			map_put(&configs, str_of(pair->config[k]), k);
 		for (size_t k = 0; k < c->total; k++)
 			if (!c->run[k].side || c->run[k].side == pair->side)
-				c->is_compared[k] |= map_get(&configs, str_of(c->run[k].config), NULL);
+				c->is_compared[k] |=
+					map_get(&configs, str_of(c->run[k].config), NULL);
 		map_release(&configs);
 	}
 }

@@ -198,6 +198,54 @@ static double guard_distance(unsigned guard, double a, double b)
 	return a <= 0 && b <= 0 ? 0 : log(b / a) / log1p(MATCHED_WORK_CHANGE);
 }
 
+/* "median_ttft_ms" of steady_state.median_ttft_ms; what follows "percentiles." stays whole. */
+static const char *figure_of(const char *metric)
+{
+	const char *dot = strchr(metric, '.');
+
+	return dot && dot[1] && !strchr("0123456789", dot[1]) ? figure_of(dot + 1) : metric;
+}
+
+/* The percentile a name is about: p99.9_itl_ms, percentiles.99; 0: none. */
+static double percentile_of(const char *metric)
+{
+	static const char nested[] = "percentiles.";
+	const char *figure = figure_of(metric);
+	const char *digits = strncmp(figure, nested, sizeof(nested) - 1) == 0 ?
+				     figure + sizeof(nested) - 1 :
+			     *figure == 'p' ? figure + 1 : "";
+	double p = 0;
+
+	return str_to_f64((struct str){ digits, strspn(digits, "0123456789.") }, &p) ? p : 0;
+}
+
+static double failed_max(const char *metric)
+{
+	static const char *const unbounded[] = { "mean", "std", "max" };
+	double beyond = 1 - percentile_of(metric) / 100;
+
+	for (size_t i = 0; i < sizeof(unbounded) / sizeof(*unbounded); i++)
+		if (strncmp(figure_of(metric), unbounded[i], strlen(unbounded[i])) == 0)
+			return MATCHED_FAILED_SHARE;
+	return fmax(MATCHED_FAILED_SHARE,
+		    fmin(MATCHED_FAILED_SHARE_MAX, beyond * MATCHED_FAILED_TAIL_SHARE));
+}
+
+struct matched_metric matched_metric_of(const char *name, const char *unit, int better)
+{
+	double d = percentile_of(name) >= 99 ? MATCHED_EFFECT_MIN_TAIL : MATCHED_EFFECT_MIN;
+	unsigned guards = MATCHED_GUARD_ALL;
+
+	/* A guard cannot void the quantity it checks. */
+	if (strcmp(name, "request_goodput") == 0)
+		guards &= ~(unsigned)MATCHED_GUARD_GOOD;
+	if (strcmp(name, "failed") == 0)
+		guards &= ~(unsigned)MATCHED_GUARD_FAILED;
+	return (struct matched_metric){ .name = name, .unit = unit, .better = better,
+					.effect_min = d, .guards = guards,
+					.failed_max = failed_max(name) };
+}
+
 double matched_guard_limit(const struct matched_metric *metric, unsigned guard)
 {
 	if (!(metric->guards & 1u << guard))

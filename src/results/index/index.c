@@ -619,6 +619,8 @@ struct index *index_without_removed(const struct index_view *v, void (*between)(
 			continue;
 		rc = index_add_flagged(x, row, flags, n, NULL);
 		assert(rc == 0); /* the other index already held it */
+		if (between)
+			between(self);
 		n = 0;
 		arena_release(&a);
 	}

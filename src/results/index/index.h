@@ -59,8 +59,12 @@ void index_set_cache(struct index *x, size_t bytes);
 
 /* Rows of the view that were removed. */
 size_t index_removed(const struct index_view *v);
-/* A new index of all other rows of the view. */
-struct index *index_without_removed(const struct index_view *v);
+/*
+ * A new index of all other rows of the view. It takes seconds for many rows: between, which may be
+ * NULL, is called repeatedly meanwhile.
+ */
+struct index *index_without_removed(const struct index_view *v, void (*between)(void *self),
+				    void *self);
 /* Further versions of x are above that number, because it replaces another index. */
 void index_go_on_from(struct index *x, uint64_t version);
 

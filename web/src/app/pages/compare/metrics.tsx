@@ -106,8 +106,8 @@ interface RowProps {
 	m: CompareMetric; columns: Columns; range: ReturnType<typeof rangeOf>; isChosen: boolean; onChoose: () => void;
 	/** Several configurations: how many got better and worse. */
 	isCounted: boolean;
-	/** A text that all rows share, shown once below. */
-	common: string | null;
+	/** Reasons that a line below gives once for several rows. */
+	common: string[];
 }
 
 /** The sentence repeats the cells. */
