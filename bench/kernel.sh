@@ -24,7 +24,7 @@ cat >"$home/init" <<END
 #!/bin/sh
 mount -t proc proc /proc
 mount -t tmpfs tmp /run
-export TMPDIR=/run
+export TMPDIR=/run STREAMS_RATE=${STREAMS_RATE-}
 ip link set lo up
 ulimit -Hn 1000000
 cd "$PWD"
