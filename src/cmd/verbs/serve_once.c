@@ -270,7 +270,9 @@ static void on_measured(void *self, struct point *point)
 	buf_reset(&text);
 	if (talk->slo.n && hold_tell(&talk->slo, talk->opts, point, scored, &text) != HOLDS_PASSES)
 		talk->is_not_held = true;
-	cli_out(buf_str(&text));
+	cli_answer(buf_str(&text), talk->opts->quiet, &e);
+	add_error(&talk->err, &e);
+	e = (struct err){ 0 };
 	fflush(stdout);
 	buf_release(&text);
 	if (point->failure && !point->is_interrupted) {
@@ -352,7 +354,9 @@ static int finish(struct talk *talk)
 
 	if (talk->runs.n > 1) {
 		repeat_table(&talk->runs, &table);
-		cli_out(buf_str(&table));
+		cli_answer(buf_str(&table), o->quiet, &e);
+		add_error(&talk->err, &e);
+		e = (struct err){ 0 };
 		repeat_json(&talk->runs, &json);
 		saved->scored.meta.facts.load.runs = buf_str(&json);
 	}
