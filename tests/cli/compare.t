@@ -145,7 +145,7 @@ mkdir 'loose';
 spew("loose/$_.json", $json->encode(result(900, $_))) for 0 .. 4;
 $r = status_is('loose files', 0, undef, 'base', 'loose', @tput);
 like($r->{out}, qr/ not enough data$/m, 'loose files: may be of one server');
-like($r->{out}, qr/^note: .* --assume-independent counts each/m, 'loose files: what the user may know');
+like($r->{out}, qr/^note: .* --assume-independent counts it/m, 'loose files: what the user may know');
 like(status_is('loose files, many servers', 0, undef, qw(base loose --assume-independent), @tput)->{out},
 	qr/ worse by at least 3 %$/m, 'loose files, many servers: worse');
 like(status_is('one run a side', 0, undef, 'loose/0.json', 'few', @tput)->{out},

@@ -279,6 +279,9 @@ static void on_measured(void *self, struct point *point)
 		err_set(&e, ERR_NO_SUCCESS, "%s (%s; %u failed)", point->failure,
 			point->load.end == LOAD_REFUSED ? "the run was stopped, no request succeeded"
 			: "no request succeeded", scored->metrics.failed);
+		if (talk->opts->backend_file && scored->metrics.failed)
+			err_add(&e, "; compare the places in %s, \"text\" first, with an answer of the "
+				"server", talk->opts->backend_file);
 		add_error(&talk->err, &e);
 		e = (struct err){ 0 };
 	}
