@@ -107,7 +107,7 @@ is_deeply([$compared->{comparisons}[0]{matched}, $one->{verdict}], [1, 'not_enou
 	'one configuration, of which nobody knows which runs shared a server');
 ok(abs($one->{effect} - 2) < 0.1, '... three times as fast');
 is_deeply([$one->{interval}, $one->{p}], [undef, undef], '... without an interval and a p');
-like($one->{sentence}, qr/server sessions a side would do/, '... and what would do');
+like($one->{sentence}, qr/server sessions a side are needed/, '... and what would do');
 my $impact = question('analysis/impact', { metric => $metric });
 is($impact->{parameters}[0]{column}, 'tags.machine', 'the machine matters');
 ok($impact->{parameters}[0]{share} > 0.95, '... most of all');

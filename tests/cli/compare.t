@@ -145,11 +145,11 @@ mkdir 'loose';
 spew("loose/$_.json", $json->encode(result(900, $_))) for 0 .. 4;
 $r = status_is('loose files', 0, undef, 'base', 'loose', @tput);
 like($r->{out}, qr/ not enough data$/m, 'loose files: may be of one server');
-like($r->{out}, qr/^note: .* --assume-independent counts each/m, 'loose files: what the user may know');
+like($r->{out}, qr/^note: .* --assume-independent counts it/m, 'loose files: what the user may know');
 like(status_is('loose files, many servers', 0, undef, qw(base loose --assume-independent), @tput)->{out},
 	qr/ worse by at least 3 %$/m, 'loose files, many servers: worse');
 like(status_is('one run a side', 0, undef, 'loose/0.json', 'few', @tput)->{out},
-	qr/not enough data.* would do if sessions scatter by 2\.5 %/, 'one run a side: how many would do');
+	qr/not enough data.* are needed if sessions scatter by 2\.5 %/, 'one run a side: how many would do');
 
 my $same = qr/^profllm bench compare: \S+ and \S+ are the same runs$/m;
 status_is('a file with itself', 2, $same, 'loose/0.json', 'loose/0.json');

@@ -120,7 +120,7 @@ static void one_session(void **state)
 	rig_near(v, "items/0/sessions/1", 1);
 	assert_int_equal(rig_at(v, "items/0/interval")->kind, JSON_NULL);
 	assert_true(rig_real(v, "items/0/sessions_needed") >= 2);
-	assert_non_null(strstr(text_at(v, "items/0/sentence"), "server sessions a side would do"));
+	assert_non_null(strstr(text_at(v, "items/0/sentence"), "server sessions a side are needed"));
 	/* the same by points, where each run is one */
 	v = rig_ask(&r, analyse_regression, "{" RATE B ", \"axis\": \"time\", "
 		    "\"baseline\": {\"last\": 3}}");

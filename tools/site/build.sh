@@ -33,6 +33,17 @@ cat >"$out/pages/wide.css" <<'EOT'
 .md-grid { max-width: 82rem; }
 /* An option stays in one piece: a line never ends between its hyphens. */
 .md-typeset :not(pre) > code { display: inline-block; max-width: 100%; }
+/* Commands wrap instead of being cut; output keeps its columns, in smaller letters. */
+.md-typeset pre > code { font-size: .76em; }
+.md-typeset .language-sh pre > code { white-space: pre-wrap; }
+@media (min-width: 60rem) { .md-typeset td:first-child code { white-space: nowrap; } }
+/* On a narrow screen a task has its answer below it, not in a narrow column. */
+@media (max-width: 44rem) {
+	.md-typeset table:has([id^="task-"]) thead { display: none; }
+	.md-typeset table:has([id^="task-"]) tr { display: block; border-top: .05rem solid #8888; }
+	.md-typeset table:has([id^="task-"]) td { display: block; border: 0; padding: .2em 1em; }
+	.md-typeset table:has([id^="task-"]) td:first-child { font-weight: bold; padding-top: .6em; }
+}
 EOT
 # Pages link to folders of examples, which need a list of their files.
 find "$out/pages/examples" -type d | while read -r folder; do

@@ -49,7 +49,7 @@ def run(config: Union[Mapping[str, Any], Path], set: Optional[Mapping[str, Any]]
     """Runs an experiment or a suite as `profllm run` does and returns its document.
 
     config: a dict with the keys of a configuration, or the path of a file.
-    set: {"benchmark.num_prompts": 20}, values that win over the configuration's.
+    set: {"benchmark.num_prompts": 20}, values that override the configuration's.
     output: where the document is written, too; None: where the configuration says, else nowhere.
     progress: True draws one line on a terminal or in a notebook; a function gets (what, done, total), with
         total 0 where it is not known. An exception that it raises stops the run.

@@ -624,7 +624,7 @@ static const struct opt rows[] = {
 		  "intervals and the client's own lag; json: the result on stdout, all other text on "
 		  "stderr"),
 	S(OUTPUT, quiet, "quiet", .flags = OPT_OURS, .letter = 'q',
-	  .help = "print the three lines of the summary only"),
+	  .help = "print only the summary, and the answer to --slo, of a search, sweep or --num-runs"),
 	O(SERVER, client_cert, "client-cert", .arg = "FILE",
 	  .help = "PEM file with the certificate to show the server"),
 	O(SERVER, client_key, "client-key", .arg = "FILE",

@@ -177,7 +177,7 @@ static void tell_cost(const struct find *f, const struct capacity_answer *a, str
 	if (a->is_precise)
 		buf_printf(out, " The precision of +-%.3g %% was reached.", precision);
 	else if (isfinite(a->seconds_more))
-		buf_printf(out, " The precision of +-%.3g %% was not reached: about %s more would do "
+		buf_printf(out, " The precision of +-%.3g %% was not reached: about %s more are needed "
 			   "(--budget %s).", precision, fmt_rough_time(more, a->seconds_more),
 			   load_text(budget, ceil(1.1 * (a->spent_s + a->seconds_more) / 60) * 60));
 	else if (a->end == CAPACITY_STOPPED || a->end == CAPACITY_BUDGET)

@@ -170,6 +170,14 @@ void cli_divert_end(struct cli_divert *d)
 	d->kept = -1;
 }
 
+int cli_answer(struct str text, bool is_quiet, struct err *e)
+{
+	if (is_quiet)
+		return cli_result(text, e);
+	cli_out(text);
+	return 0;
+}
+
 int cli_result(struct str text, struct err *e)
 {
 	struct buf room = { .limit = SIZE_MAX };

@@ -50,6 +50,8 @@ int cli_divert_begin(struct cli_divert *d, enum cli_divert_to to, struct err *e)
 void cli_divert_end(struct cli_divert *d);
 /* cli_out to where stdout was before it was diverted; -1: it could not be written there. */
 int cli_result(struct str text, struct err *e);
+/* The answer that a command was run for, which --quiet does not silence; -1 as with cli_result. */
+int cli_answer(struct str text, bool is_quiet, struct err *e);
 void cli_line(const char *text); /* a sentence or setting and a newline on stdout; no secrets */
 void cli_warn(const char *text); /* "WARNING: ..." on stderr */
 

@@ -204,7 +204,8 @@ static int search_load(struct cli *cli, const struct serve_opts *o, struct find_
 	progress_clear(&t.progress);
 	if (rc == 0 || find_has_answer(&f)) {
 		find_tell_answer(&f, &out);
-		cli_out(buf_str(&out));
+		if (cli_answer(buf_str(&out), o->quiet, &unsaved) < 0 && !cli->err.code)
+			cli->err = unsaved;
 		if ((o->save_result || o->output_json) && save_found(o, &f, &unsaved) < 0 &&
 		    !cli->err.code)
 			cli->err = unsaved;
@@ -387,17 +388,23 @@ static int give_point(const struct points *p, size_t i, struct cli *cli, struct 
 	return g.rc;
 }
 
-static void print_rule(char fill, size_t columns, const char *text)
+static void add_rule(char fill, size_t columns, const char *text, struct buf *out)
 {
-	size_t n = strlen(text), left = columns > n ? (columns - n) / 2 : 0;
-	struct buf out = { 0 };
+	size_t n = strlen(text), left = columns > n ? (columns - n) / 2 : 0, start = out->len;
 
 	for (size_t i = 0; i < left; i++)
-		buf_add_char(&out, fill);
-	buf_add_text(&out, text);
-	while (out.len < columns)
-		buf_add_char(&out, fill);
-	buf_add_char(&out, '\n');
+		buf_add_char(out, fill);
+	buf_add_text(out, text);
+	while (out->len < start + columns)
+		buf_add_char(out, fill);
+	buf_add_char(out, '\n');
+}
+
+static void print_rule(char fill, size_t columns, const char *text)
+{
+	struct buf out = { 0 };
+
+	add_rule(fill, columns, text, &out);
 	cli_out_buf(&out);
 }
 
@@ -459,18 +466,19 @@ static size_t first_line(struct str text)
 	return str_cut(&text, '\n').n;
 }
 
-static void print_table(struct points *p)
+static int print_table(struct points *p, bool is_quiet, struct err *e)
 {
 	struct points_line *line = arena_alloc(p->arena, (p->done + 1) * sizeof(*line));
 	struct points_table table = {
 		.name_title = p->is_rate ? "Request Rate" : "Max Concurrency",
 		.column = p->column, .n_columns = p->columns, .line = line, .n = p->done,
 	};
-	struct buf out = { 0 }, best = { 0 };
+	struct buf rows = { 0 }, out = { 0 };
 	struct points_best first;
 	struct json_value *result;
 	struct grid grid;
 	struct err ignored;
+	int rc;
 
 	for (size_t i = 0; i < p->done; i++) {
 		line[i] = (struct points_line){ .state = "failed" };
@@ -481,15 +489,16 @@ static void print_table(struct points *p)
 			line[i].record = result;
 	}
 	points_grid(&table, 2, p->arena, &grid);
-	grid_text(&grid, false, &out);
-	print_rule('=', first_line(buf_str(&out)), " Sweep Summary ");
-	cli_out(buf_str(&out));
-	print_rule('=', first_line(buf_str(&out)), "");
+	grid_text(&grid, false, &rows);
+	add_rule('=', first_line(buf_str(&rows)), " Sweep Summary ", &out);
+	buf_add_str(&out, buf_str(&rows));
+	add_rule('=', first_line(buf_str(&rows)), "", &out);
 	first = points_best(&table, "request_throughput");
-	points_say_best(&table, &first, "request_throughput", "throughput", "req/s", &best);
-	cli_out(buf_str(&best));
+	points_say_best(&table, &first, "request_throughput", "throughput", "req/s", &out);
+	rc = cli_answer(buf_str(&out), is_quiet, e);
+	buf_release(&rows);
 	buf_release(&out);
-	buf_release(&best);
+	return rc;
 }
 
 static int check_points(const struct serve_opts *o, struct err *e)
@@ -528,8 +537,8 @@ static int serve_points(struct cli *cli, const struct serve_opts *o, int argc, c
 		if (now == 2 || *cli_is_interrupted())
 			break;
 	}
-	if (!o->dry_run && status != 2)
-		print_table(&p);
+	if (!o->dry_run && status != 2 && print_table(&p, o->quiet, &cli->err) < 0 && !status)
+		status = 1;
 	for (size_t i = 0; i < p.n; i++)
 		buf_release(&p.result[i]);
 	cli_end(cli);

@@ -315,6 +315,8 @@ static int run(const struct dashboard_opts *o, struct cli *cli, struct err *e)
 	struct web *w = NULL;
 	int rc;
 
+	if (o->store && store_check_url(o->store, e) < 0)
+		return err_wrap(e, "--store");
 	/* Address and tokens are checked first: opening a store may take seconds. */
 	if (web_open(&web, &w, e) < 0)
 		return -1;

@@ -324,6 +324,9 @@ static int say_status(const struct ingest *g, long status, const struct json_val
 {
 	struct str detail = json_text(json_get(answer, "detail"), STR(""));
 
+	if (status == 401 && !g->o->token_file)
+		return err_set(e, ERR_NET, "%s answered 401: a token with the role upload is required; "
+			       "--token-file names the file that has it", g->o->server);
 	return err_set(e, ERR_NET, "%s answered %ld%s%.*s", g->o->server, status, detail.n ? ": " : "",
 		       (int)(detail.n < 500 ? detail.n : 500), detail.n ? detail.p : "");
 }

@@ -270,13 +270,18 @@ static void on_measured(void *self, struct point *point)
 	buf_reset(&text);
 	if (talk->slo.n && hold_tell(&talk->slo, talk->opts, point, scored, &text) != HOLDS_PASSES)
 		talk->is_not_held = true;
-	cli_out(buf_str(&text));
+	cli_answer(buf_str(&text), talk->opts->quiet, &e);
+	add_error(&talk->err, &e);
+	e = (struct err){ 0 };
 	fflush(stdout);
 	buf_release(&text);
 	if (point->failure && !point->is_interrupted) {
 		err_set(&e, ERR_NO_SUCCESS, "%s (%s; %u failed)", point->failure,
 			point->load.end == LOAD_REFUSED ? "the run was stopped, no request succeeded"
 			: "no request succeeded", scored->metrics.failed);
+		if (talk->opts->backend_file && scored->metrics.failed)
+			err_add(&e, "; compare the places in %s, \"text\" first, with an answer of the "
+				"server", talk->opts->backend_file);
 		add_error(&talk->err, &e);
 		e = (struct err){ 0 };
 	}
@@ -352,7 +357,9 @@ static int finish(struct talk *talk)
 
 	if (talk->runs.n > 1) {
 		repeat_table(&talk->runs, &table);
-		cli_out(buf_str(&table));
+		cli_answer(buf_str(&table), o->quiet, &e);
+		add_error(&talk->err, &e);
+		e = (struct err){ 0 };
 		repeat_json(&talk->runs, &json);
 		saved->scored.meta.facts.load.runs = buf_str(&json);
 	}

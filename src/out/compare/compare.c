@@ -605,9 +605,9 @@ static void note_unknown_sessions(struct bench_comparison *c)
 		for (size_t m = 0; m < c->n_metrics; m++)
 			is_wanted |= pair->row[m].why == MATCHED_WHY_DESIGN;
 		if (is_wanted && (pair->sessions_unknown[0] || pair->sessions_unknown[1])) {
-			compare_note(c, "where every run had a freshly started server, "
-				     "--assume-independent counts each as a session of its own; "
-				     "profllm run and bench sweep serve write down which server served");
+			compare_note(c, "if each run had a freshly started server, --assume-independent "
+				     "counts it as a session of its own; results of profllm run "
+				     "and bench sweep serve say which server they used");
 			return;
 		}
 	}

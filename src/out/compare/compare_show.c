@@ -132,7 +132,7 @@ static void summary_grid(const struct bench_comparison *c, const struct matched_
 	grid_add_all(g, "metric", c->side[0].short_name, c->side[pair->side].short_name, "change",
 		     interval_head(c, a), "higher : lower", "sessions", NULL);
 	if (is_any_need)
-		grid_add(g, "would do");
+		grid_add(g, "needed");
 	grid_add(g, "verdict");
 	grid_end_heads(g);
 	for (size_t m = 0; m < c->n_metrics; m++) {

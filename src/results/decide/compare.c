@@ -598,7 +598,7 @@ static void add_need(struct buf *out, const struct matched_row *row)
 	if (n->sessions)
 		buf_printf(out, "%zu server sessions a side%s", n->sessions,
 			   n->clusters ? " of each of these," : "");
-	buf_add_text(out, " would do");
+	buf_add_text(out, " are needed");
 	if (n->from == MATCHED_SUPPOSED)
 		buf_printf(out, " if sessions scatter by %.3g %%", MATCHED_SCATTER_USUAL * 100);
 }

@@ -20,6 +20,13 @@ static struct str scheme_of(struct str url)
 	return (struct str){ url.p, n && !memchr(url.p, '/', n) ? n : 0 };
 }
 
+int store_check_url(const char *url, struct err *e)
+{
+	const char *place;
+
+	return db_hooks_of(url, &place, e) ? 0 : -1;
+}
+
 const struct db_hooks *db_hooks_of(const char *url, const char **place, struct err *e)
 {
 	static const char *const known[] = { "sqlite", "postgresql", "postgres" };

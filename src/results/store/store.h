@@ -36,6 +36,8 @@ struct store_opts {
 	bool takes_older;         /* a SQLite file with older tables, unchanged: for store_backup */
 };
 
+/* Whether the text names a kind of store that exists; opens nothing. -1: ERR_STORE_ADDRESS. */
+int store_check_url(const char *url, struct err *e);
 /* Creates a store that does not exist, unless it is opened read-only. */
 int store_open(const struct store_opts *o, struct store **out, struct err *e);
 /* Saves the snapshot if the store has one and rows have changed. */
