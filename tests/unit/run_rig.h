@@ -111,8 +111,10 @@ static inline void run_add_text(struct buf *out, const char *title, const char *
 	size_t n = 0;
 	struct err e;
 
-	if (file_read(path, (size_t)1 << 30, &text, &e) < 0)
-		fail_msg("%s", e.text);
+	if (file_read(path, (size_t)1 << 30, &text, &e) < 0) {
+		buf_printf(out, "-- %s: absent\n", title);
+		return;
+	}
 	buf_add_char(&text, '\0');
 	text.len--;
 	run_mask_all(&text, how);
