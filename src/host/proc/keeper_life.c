@@ -54,13 +54,20 @@ struct life {
 
 static void say(enum keeper_said said, int value)
 {
+	static bool is_closed;
 	struct keeper_report r = { .said = (int32_t)said, .value = value };
 	ssize_t n;
 
-	/* The owner may be gone, so a failed write is ignored. */
+	if (is_closed)
+		return;
 	do
 		n = write(KEEPER_REPORT, &r, sizeof(r));
 	while (n < 0 && errno == EINTR);
+	/* The owner may be gone; if it is not, it must not wait for this report. */
+	if (n != sizeof(r)) {
+		close(KEEPER_REPORT);
+		is_closed = true;
+	}
 }
 
 /* ---- orders ---- */
