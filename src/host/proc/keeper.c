@@ -202,12 +202,18 @@ static void keeper_free(struct keeper *k)
 static bool read_report(const struct keeper *k, int wait_ms, struct keeper_report *r)
 {
 	struct pollfd p = { .fd = k->report, .events = POLLIN };
+	ssize_t n;
 	int rc;
 
 	do
 		rc = poll(&p, 1, wait_ms);
 	while (rc < 0 && errno == EINTR && wait_ms < 0);
-	return rc > 0 && read(k->report, r, sizeof(*r)) == (ssize_t)sizeof(*r);
+	if (rc <= 0)
+		return false;
+	do
+		n = read(k->report, r, sizeof(*r));
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)sizeof(*r);
 }
 
 static void describe(struct keeper *k)
