@@ -337,8 +337,8 @@ static void matching(void **state)
 }
 
 /*
- * Runs that have no counterpart take no part, so no warning is about them; and a group is made by the
- * value it is asked for, also where a release is known whose default that is.
+ * Runs that have no counterpart take no part, so no warning is about them; and a group is made by
+ * the value it is asked for, also where a release is known whose default that is.
  */
 static void no_part(void **state)
 {
@@ -353,7 +353,8 @@ static void no_part(void **state)
 	rig_begin(&r);
 	for (size_t i = 0; i < sizeof(runs) / sizeof(*runs); i++) {
 		rig_text(&r, "environment.server.version", runs[i].version);
-		put(&r, &(struct run){ runs[i].side, NULL, NULL, 100, 50, 1, runs[i].load, 0, 0 }, 0);
+		put(&r, &(struct run){ runs[i].side, NULL, NULL, 100, 50, 1, runs[i].load, 0, 0 },
+		    0);
 	}
 	v = rig_ask(&r, analyse_compare, "{" AB "}");
 	rig_near(v, "comparisons/0/matched", 2);
@@ -511,8 +512,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(faster), cmocka_unit_test(same), cmocka_unit_test(sessions),
 		cmocka_unit_test(parameters), cmocka_unit_test(both_ways),
-		cmocka_unit_test(matching), cmocka_unit_test(no_part), cmocka_unit_test(not_comparable),
-		cmocka_unit_test(only_valid),
+		cmocka_unit_test(matching), cmocka_unit_test(no_part),
+		cmocka_unit_test(not_comparable), cmocka_unit_test(only_valid),
 		cmocka_unit_test(unanswerable), cmocka_unit_test(refusals),
 	};
 

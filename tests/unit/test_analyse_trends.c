@@ -458,7 +458,7 @@ static void same_series(void **state)
 	assert_int_equal(rig_count(v, "series"), 1);
 	rig_same(v, "axis", "day");
 	rig_end(&r);
-	/* Of a server whose version is not known the default is not, so TP 1 is another configuration. */
+	/* The defaults of an unknown version are not known, so TP 1 is another configuration. */
 	rig_begin(&r);
 	for (int i = 0; i < 20; i++) {
 		if (i >= 10)

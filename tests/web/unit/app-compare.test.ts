@@ -81,11 +81,14 @@ it('draws a panel per value of the first column, a line per configuration over t
 });
 
 it('gives many lines the colors of one column', () => {
-	const columns = ['server.gpu', 'server.tensor_parallel_size', 'benchmark.max_concurrency', 'benchmark.request_rate'];
-	const list = ['a', 'b'].flatMap((gpu) => [1, 2, null].flatMap((tp) => [1, 2, 4].flatMap((rate) => [1, 8].map((load) =>
-		({ configuration: `${gpu} ${tp} ${rate} ${load}`, values: [gpu, tp, load, rate], ids: [[1], [2]] })))));
+	const columns = ['server.gpu', 'server.tensor_parallel_size', 'benchmark.max_concurrency',
+		'benchmark.request_rate'];
+	const list = ['a', 'b'].flatMap((gpu) => [1, 2, null].flatMap((tp) => [1, 2, 4].flatMap((rate) =>
+		[1, 8].map((load) => ({ configuration: `${gpu} ${tp} ${rate} ${load}`,
+			values: [gpu, tp, load, rate], ids: [[1], [2]] })))));
 	const known = configuredOf({ configurations: list, matched_by: columns } as unknown as Compare);
-	const m = { configurations: list.map((c) => ({ configuration: c.configuration, baseline: 1, value: 2 })) };
+	const m = { configurations: list.map(({ configuration }) =>
+		({ configuration, baseline: 1, value: 2 })) };
 	const [panel] = panelsOf(columns, known, m as unknown as CompareMetric, 0);
 	expect(panel.lines.length).toBe(9);
 	expect([...new Set(panel.lines.map((l) => l.color))].sort())
@@ -95,8 +98,9 @@ it('gives many lines the colors of one column', () => {
 });
 
 it('calls no difference what a stray run or the names of runs make', () => {
-	const p = (column: string, ...values: [unknown, number][][]): CompareParameter => ({ column, differs: 'between',
-		group: '', values: values.map((of) => of.map(([value, n]) => ({ value, count: n }))) } as CompareParameter);
+	const p = (column: string, ...values: [unknown, number][][]): CompareParameter => ({ column,
+		differs: 'between', group: '', values: values.map((of) =>
+			of.map(([value, n]) => ({ value, count: n }))) } as CompareParameter);
 	const groups = [{ n: 100 }, { n: 100 }] as Compare['groups'], is = (q: CompareParameter): boolean =>
 		differsBetween(q, groups, [0, 1]);
 	expect(is(p('dtype', [[null, 99], ['auto', 1]], [[null, 100]]))).toBe(false);
@@ -104,19 +108,20 @@ it('calls no difference what a stray run or the names of runs make', () => {
 	expect(is(p('dtype', [['fp8', 100]], [['bf16', 100]]))).toBe(true);
 	expect(is(p('rate', [[1, 50], [8, 49], [10, 1]], [[8, 60], [1, 40]]))).toBe(false);
 	expect(is(p('rate', [[1, 50], [10, 50]], [[1, 100]]))).toBe(true);
-	const names = (at: number): [unknown, number][] => Array.from({ length: 9 }, (_, i) => [`r${at + i}`, 1]);
+	const names = (at: number): [unknown, number][] =>
+		Array.from({ length: 9 }, (_, i) => [`r${at + i}`, 1]);
 	expect(is(p('tags.note', names(0), names(9)))).toBe(false);
 	expect(is(p('name', names(0), names(9)))).toBe(true);
 });
 
 it('names configurations shortly in sentences too, and a reason of several metrics once', () => {
-	const list = [1, 10].map((rate) => ({ configuration: `dtype=fp8, request_rate=${rate}`, values: ['fp8', rate],
-		ids: [[1], [2]] }));
-	const known = configuredOf({ configurations: list, matched_by: ['server.dtype', 'benchmark.request_rate'],
-	} as unknown as Compare);
+	const list = [1, 10].map((rate) => ({ configuration: `dtype=fp8, request_rate=${rate}`,
+		values: ['fp8', rate], ids: [[1], [2]] }));
+	const known = configuredOf({ configurations: list,
+		matched_by: ['server.dtype', 'benchmark.request_rate'] } as unknown as Compare);
 	const metric = (reason: string | null): CompareMetric => ({ reason } as CompareMetric);
-	const c = { notes: ['most in dtype=fp8, request_rate=10'], metrics: [metric('x in dtype=fp8, request_rate=1'),
-		metric(null)] } as unknown as Comparison;
+	const c = { notes: ['most in dtype=fp8, request_rate=10'],
+		metrics: [metric('x in dtype=fp8, request_rate=1'), metric(null)] } as unknown as Comparison;
 	const short = inShort(c, known);
 	expect(short.notes).toEqual(['most in 10/s']);
 	expect(short.metrics.map((m) => m.reason)).toEqual(['x in 1/s', null]);

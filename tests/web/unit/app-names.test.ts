@@ -27,8 +27,9 @@ it('shows the first metric next to the names on a phone', () => {
 });
 
 it('leaves out a column of verdicts that is empty', () => {
-	const facet = (column: string, missing: number, ...values: string[]): Facet => ({ column, missing, others: 0,
-		distinct: values.length, values: values.map((value) => ({ value, count: 1, selected: false })) });
+	const facet = (column: string, missing: number, ...values: string[]): Facet => ({ column, missing,
+		others: 0, distinct: values.length,
+		values: values.map((value) => ({ value, count: 1, selected: false })) });
 	const is = (...counts: Facet[]): boolean => isJudged(counts, 100, new Map());
 	expect(is(facet('verdict', 99, 'VALID'), facet('status', 0, 'completed'))).toBe(false);
 	expect(is(facet('verdict', 99, 'INVALID'), facet('status', 0, 'completed'))).toBe(true);

@@ -37,7 +37,8 @@ it('names the parameter that changes the metric most, and those without an effec
 		.toBe('tp 1 → 2 changes throughput most: +60 %, everything else equal. '
 			+ 'No effect was found for dtype.');
 	/* A value that runs do not say is none that can be chosen. */
-	expect(impactText([{ ...tp, from: null, effect: -0.9, interval: [-0.95, -0.8] }, tp], 'throughput', (c) => c))
+	const unsaid = { ...tp, from: null, effect: -0.9, interval: [-0.95, -0.8] };
+	expect(impactText([unsaid, tp], 'throughput', (c) => c))
 		.toBe('tp 1 → 2 changes throughput most: +60 %, everything else equal.');
 	expect(impactText([{ ...tp, from: null }], 'throughput', (c) => c))
 		.toBe('tp not set → 2 changes throughput most: +60 %, everything else equal.');
@@ -48,13 +49,14 @@ it('names the parameter that changes the metric most, and those without an effec
 });
 
 it('ranks what is enough, also where a higher load would say more', () => {
-	const of = (name: string, state: string, servers: number, gpus: number | null): CapacityConfiguration =>
-		({ name, state, servers, gpus: { value: gpus, low: null, high: gpus } } as unknown as CapacityConfiguration);
+	type Row = CapacityConfiguration;
+	const of = (name: string, state: string, servers: number, gpus: number | null): Row =>
+		({ name, state, servers, gpus: { value: gpus, low: null, high: gpus } } as unknown as Row);
 	const found = of('TP8', 'found', 1, 8), bound = of('TP1', 'needs_higher_load', 5, 5);
-	const names = (list: CapacityConfiguration[]): string[][] => rankedOf(list).map((part) => part.map((c) => c.name));
+	const names = (list: Row[]): string[][] => rankedOf(list).map((part) => part.map((c) => c.name));
 	expect(names([bound, found, of('TP2', 'needs_higher_load', 4, 8), of('TP4', 'never', 0, null)]))
 		.toEqual([['TP1', 'TP8'], ['TP2', 'TP4']]);
 	expect(names([bound])).toEqual([['TP1'], []]);
 	expect(names([of('TP4', 'one_load', 1, 4), found])).toEqual([['TP4', 'TP8'], []]);
-	expect([isBound(bound), isBound(found), isBound(of('x', 'never', 0, null))]).toEqual([true, false, false]);
+	expect([bound, found, of('x', 'never', 0, null)].map(isBound)).toEqual([true, false, false]);
 });

@@ -140,8 +140,8 @@ export function panelsOf(matched: readonly string[], by: Map<string, Configured>
 	const byName = <T>(x: [string, T], y: [string, T]): number =>
 		x[0].localeCompare(y[0], undefined, { numeric: true });
 	return [...panels].sort(byName).map(([name, lines]) => ({ name,
-		lines: [...lines].sort(byName).map(([line, points]) => ({ name: line, color: colors.get(line) ?? line,
-			points: points.sort((p, q) => p.load - q.load) })) }));
+		lines: [...lines].sort(byName).map(([line, points]) => ({ name: line,
+			color: colors.get(line) ?? line, points: points.sort((p, q) => p.load - q.load) })) }));
 }
 
 /** Why a configuration of one group is missing in another one: "c128 only in B", else the combination. */

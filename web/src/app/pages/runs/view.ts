@@ -224,7 +224,7 @@ const JUDGED_SHARE = 0.1;
 export function isJudged(counts: readonly Facet[] | undefined, runs: number,
 	options: Map<string, ColumnOption>): boolean {
 	const facet = counts?.find((f) => f.column === 'verdict');
-	const status = counts?.find((f) => f.column === 'status')?.distinct ?? options.get('status')?.distinct ?? 0;
+	const status = (counts?.find((f) => f.column === 'status') ?? options.get('status'))?.distinct ?? 0;
 	if (status > 1 || !facet)
 		return status > 1 || (options.get('verdict')?.distinct ?? 0) > 0;
 	return runs - facet.missing >= Math.max(1, JUDGED_SHARE * runs)
