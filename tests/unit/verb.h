@@ -251,9 +251,11 @@ static inline void verb_mask_times(struct buf *b)
 			has_point |= *end == '.';
 			end++;
 		}
-		if (has_point && *end == 'e')
+		if (end > p && *end == 'e' && strchr("+-", end[1]) && isdigit((unsigned char)end[2])) {
+			has_point = true;
 			for (end += 2; isdigit((unsigned char)*end);)
 				end++;
+		}
 		if (end == p) {
 			bool is_wide = out.len > 1 && *p == ' ' && out.data[out.len - 1] == ' ' &&
 				       out.data[out.len - 2] == ' ';
