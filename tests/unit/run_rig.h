@@ -80,11 +80,13 @@ static inline void run_mask_all(struct buf *b, unsigned how)
 		{ "[0-9]{8}-[0-9]{6}", "TIME" },
 	}, measured[] = {
 		{ "[0-9#]+(\\.[0-9]+)? ([num]?s|min)\\b", "# s" }, { "[0-9.]+ tokens/s", "# tokens/s" },
+		{ "[0-9]+ % of", "# % of" }, { "suite-[0-9a-f]+-[0-9a-f]+-[0-9]+", "SUITE" },
+		{ "^squeue.*\n", "" },
 		{ "[0-9]+\\.[0-9]+(e[-+]?[0-9]+)?", "#" },
 		{ "; about [0-9#]+ (s|min) left", "" },
 		{ "about [0-9#]+ (s|min)", "about # s" },
 		{ "(VALID|DEGRADED|INVALID)([:.].*|$)", "VERDICT" },
-		{ " {2,}", "  " }, { " +$", "" },
+		{ "-{3,}", "---" }, { " {2,}", "  " }, { " +$", "" },
 	};
 
 	for (size_t i = 0; i < sizeof(always) / sizeof(*always); i++)
