@@ -132,7 +132,7 @@ struct facet_value {
  * when one of them has it in a list, outside of "not". Missing (absent or null) is no value.
  *
  * A column of more than 65,535 values (column_info.distinct) is listed only while there are at most
- * 65,536 rows to count; else is_unlisted: distinct is 0, value holds selected ones alone.
+ * 16,384 rows to count; else is_unlisted: distinct is 0, value holds selected ones alone.
  */
 struct facet {
 	struct str column;
