@@ -55,7 +55,7 @@ static const char *const clock_varies[] = {
 	".spawn_s", ".ready_s", NULL,
 };
 static const char *const http_varies[] = {
-	"Median latency: ", "Output: ", "Timed: ", "A request's time: ", "-  ", "-    \"reasons\"",
+	"Median latency: ", "Output: ", "Timed: ", "A request's time: ", "-  ", "-profllm.reasons",
 	"Engine: server", NULL,
 };
 

@@ -35,7 +35,7 @@ static void serve(void **state)
 		{ "bench sweep serve --serve-cmd '$PROFLLM sim --port $P' --bench-cmd '$PROFLLM bench serve"
 		  " --port $P --model sim --tokenizer sim --num-prompts 3 --random-input-len 4"
 		  " --random-output-len 3 --progress none' --num-runs 1 -e inside --bench-params b.json",
-		  .mask = VERB_TIMES | VERB_FLAT, .varies = inside_varies, .files = R("inside", "servers.json") },
+		  .mask = VERB_TIMES | VERB_FLAT | VERB_NO_ERR, .varies = inside_varies, .files = R("inside", "servers.json") },
 		{ .line = "bench sweep serve $S --dry-run -e no --num-runs 2 --warmup-num-prompts 2"
 		  " --serve-params s.json --bench-params names.json" },
 	};
