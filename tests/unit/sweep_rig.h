@@ -13,22 +13,31 @@
  */
 static const char bench[] =
 	"use strict; my (%o, $k);\n"
-	"for (@ARGV) { if (/^--(.*)/) { $k = $1 =~ tr/-/_/r; $o{$k} = 1 } elsif ($k) { $o{$k} = $_; $k = '' } }\n"
-	"my ($n, $c, $r) = ($o{num_prompts} || 40, $o{max_concurrency}, $o{request_rate} || 'inf');\n"
+	"for (@ARGV) { if (/^--(.*)/) { $k = $1 =~ tr/-/_/r; $o{$k} = 1 } elsif ($k) { $o{$k} ="
+	" $_; $k = '' } }\n"
+	"my ($n, $c, $r) = ($o{num_prompts} || 40, $o{max_concurrency}, $o{request_rate} ||"
+	" 'inf');\n"
 	"my $at_once = $r ne 'inf' && $r / 10 < $n ? $r / 10 : $n;\n"
 	"$at_once = $c if $c && $c < $at_once;\n"
 	"if ($at_once > ($ENV{FULL} || 1e9)) { print \"too many\\n\"; exit 9 }\n"
 	"my $rate = $r ne 'inf' && $r < 100 ? $r : 100;\n"
 	"my $failed = $at_once > ($ENV{SHED} || 1e9) ? $n / 2 : 0;\n"
 	"mkdir $o{result_dir} if $o{result_dir};\n"
-	"open my $f, '>', ($o{result_dir} ? \"$o{result_dir}/\" : '') . $o{result_filename} or die \"$!\\n\";\n"
-	"printf $f '{\"num_prompts\": %d, \"request_rate\": %s, \"max_concurrency\": %s, \"duration\": %g,'\n"
-	"  . ' \"completed\": %d, \"failed\": %d, \"request_throughput\": %g, \"output_throughput\": %g,'\n"
-	"  . ' \"total_token_throughput\": %g, \"mean_ttft_ms\": %g, \"median_ttft_ms\": %g, \"p99_ttft_ms\": %g,'\n"
-	"  . ' \"mean_tpot_ms\": %g, \"median_tpot_ms\": %g, \"p99_tpot_ms\": %g, \"p99_e2el_ms\": %g,'\n"
+	"open my $f, '>', ($o{result_dir} ? \"$o{result_dir}/\" : '') . $o{result_filename} or"
+	" die \"$!\\n\";\n"
+	"printf $f '{\"num_prompts\": %d, \"request_rate\": %s, \"max_concurrency\": %s,"
+	" \"duration\": %g,'\n"
+	"  . ' \"completed\": %d, \"failed\": %d, \"request_throughput\": %g,"
+	" \"output_throughput\": %g,'\n"
+	"  . ' \"total_token_throughput\": %g, \"mean_ttft_ms\": %g, \"median_ttft_ms\": %g,"
+	" \"p99_ttft_ms\": %g,'\n"
+	"  . ' \"mean_tpot_ms\": %g, \"median_tpot_ms\": %g, \"p99_tpot_ms\": %g,"
+	" \"p99_e2el_ms\": %g,'\n"
 	"  . ' \"mean_e2el_ms\": %g}',\n"
-	"  $n, $r eq 'inf' ? '\"inf\"' : $r, $c // 'null', $n / $rate, $n - $failed, $failed, $rate, 6 * $rate,\n"
-	"  14 * $rate, 10 * $at_once, 10 * $at_once, 12 * $at_once, 2 + 2 * $at_once, 2 + 2 * $at_once,\n"
+	"  $n, $r eq 'inf' ? '\"inf\"' : $r, $c // 'null', $n / $rate, $n - $failed, $failed,"
+	" $rate, 6 * $rate,\n"
+	"  14 * $rate, 10 * $at_once, 10 * $at_once, 12 * $at_once, 2 + 2 * $at_once, 2 + 2 *"
+	" $at_once,\n"
 	"  3 + 3 * $at_once, 20 * $at_once, 18 * $at_once;\n"
 	"print \"said by the benchmark\\n\";\n";
 
@@ -73,9 +82,11 @@ static int sweep_setup(void **state)
 	spew("bench.pl", bench);
 	spew("start.pl", starts);
 	spew("b.json", "[{\"max_concurrency\": 2}, {\"max_concurrency\": 4}]");
-	spew("s.json", "[{\"max_num_seqs\": 4}, {\"_benchmark_name\": \"big\", \"max_num_seqs\": 2}]");
+	spew("s.json", "[{\"max_num_seqs\": 4}, {\"_benchmark_name\": \"big\", \"max_num_seqs\":"
+	" 2}]");
 	spew("t.json", "[{\"max_num_seqs\": 8, \"port\": 1}, {\"max_num_seqs\": 16}]");
-	spew("names.json", "{\"two words\": {\"max_concurrency\": 4, \"extra_body\": {\"k\": \"it's\"}},"
+	spew("names.json", "{\"two words\": {\"max_concurrency\": 4, \"extra_body\": {\"k\":"
+	" \"it's\"}},"
 	     " \"none\": {\"request_rate\": 0.5}}");
 	spew("nothing.json", "[]");
 	spew("tpot.json", "[{\"median_tpot_ms\": \"<=33\"}]");

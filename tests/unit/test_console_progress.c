@@ -18,7 +18,8 @@
 static void clocks(void **state)
 {
 	static const struct { double s; const char *text; } cases[] = {
-		{ 0, "00:00" }, { 59.9, "00:59" }, { 60, "01:00" }, { 3599, "59:59" }, { 3600, "1:00:00" },
+		{ 0, "00:00" }, { 59.9, "00:59" }, { 60, "01:00" }, { 3599, "59:59" }, { 3600,
+		  "1:00:00" },
 		{ 3661, "1:01:01" }, { 86399.5, "23:59:59" }, { 360000, "100:00:00" },
 	};
 
@@ -63,16 +64,19 @@ static void stages(void **state)
 {
 	static const struct { bool is_bar, is_bytes; int64_t ago_ns; uint64_t done, total;
 			      const char *text; } cases[] = {
-		{ false, false, 100 * S + S / 2, 25, 100, "Benchmark: 25/100 [01:40<05:01, 0.25/s]\n" },
+		{ false, false, 100 * S + S / 2, 25, 100, "Benchmark: 25/100 [01:40<05:01,"
+		  " 0.25/s]\n" },
 		{ false, false, 100 * S + S / 2, 100, 100, "Benchmark: 100/100 [01:40, 1.00/s]\n" },
 		{ false, false, 100 * S + S / 2, 0, 100, "Benchmark: 0/100 [01:40, 0.00/s]\n" },
 		{ false, false, 0, 25, 100, "" },
 		{ true, false, 100 * S + S / 2, 25, 100,
-		  "\rBenchmark:  25%|######                  | 25/100 [01:40<05:01, 0.25/s]\033[K" },
+		  "\rBenchmark:  25%|######                  | 25/100 [01:40<05:01,"
+		  " 0.25/s]\033[K" },
 		{ true, false, 100 * S + S / 2, 100, 100,
 		  "\rBenchmark: 100%|########################| 100/100 [01:40, 1.00/s]\033[K\n" },
 		{ true, true, 10 * S + S / 2, 30000000, 60000000,
-		  "\rModel:  50%|############            | 30.0/60.0 MB [00:10<00:10, 2.9 MB/s]\033[K" },
+		  "\rModel:  50%|############            | 30.0/60.0 MB [00:10<00:10, 2.9"
+		  " MB/s]\033[K" },
 		{ false, true, 10 * S + S / 2, 30000000, 60000000, "" },
 		{ true, true, 0, 30000000, 60000000, "" },
 	};
@@ -83,7 +87,8 @@ static void stages(void **state)
 
 		assert_string_equal(shown(&p, cases[i].ago_ns, cases[i].done, cases[i].total,
 					  cases[i].is_bytes), cases[i].text);
-		assert_int_equal(p.is_drawn, *cases[i].text == '\r' && cases[i].done < cases[i].total);
+		assert_int_equal(p.is_drawn,
+		*cases[i].text == '\r' && cases[i].done < cases[i].total);
 	}
 }
 

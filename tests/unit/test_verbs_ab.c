@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_verbs_ab.c - two servers in turn and the search for the largest load: what is said around the
- * figures of the first, what its document has, and what both refuse. The figures are for tests/cli.
+ * test_verbs_ab.c - two servers in turn and the search for the largest load: what is said around
+ * the figures of the first, what its document has, and what both refuse. The figures are for
+ * tests/cli.
  */
 #include "serve_rig.h"
 
@@ -22,20 +23,28 @@ static void ab(void **state)
 		{ AB "--max-concurrency 2 --num-prompts 4 --max-pairs 1 --metric p99_ttft_ms"
 		  " --metric output_throughput --fail-if worse", .status = 3, .mask = VERB_TIMES,
 		  .varies = ab_varies },
-		{ "bench ab --serve-cmd '$PROFLLM sim --port $P' --serve-cmd '$PROFLLM sim --port $R'"
-		  " --model sim --tokenizer sim --random-input-len 6 --random-output-len 4 --server-logs logs"
-		  " --max-concurrency 2 --num-prompts 4 --max-pairs 1", .mask = VERB_TIMES, .varies = ab_varies },
-		{ "bench ab --base-url http://127.0.0.1:$S --base-url http://127.0.0.1:$B --model sim"
-		  " --tokenizer sim --request-id-prefix t- --max-concurrency 1 --num-prompts 3 --max-pairs 1",
+		{ "bench ab --serve-cmd '$PROFLLM sim --port $P' --serve-cmd '$PROFLLM sim"
+		  " --port $R'"
+		  " --model sim --tokenizer sim --random-input-len 6 --random-output-len 4"
+		  " --server-logs logs"
+		  " --max-concurrency 2 --num-prompts 4 --max-pairs 1", .mask = VERB_TIMES,
+		  .varies = ab_varies },
+		{ "bench ab --base-url http://127.0.0.1:$S --base-url http://127.0.0.1:$B"
+		  " --model sim"
+		  " --tokenizer sim --request-id-prefix t- --max-concurrency 1 --num-prompts 3"
+		  " --max-pairs 1",
 		  .status = 1, .mask = VERB_TIMES, .varies = ab_varies },
-		{ .line = "bench ab --base-url http://127.0.0.1:9 --base-url http://127.0.0.1:$S --model sim"
+		{ .line = "bench ab --base-url http://127.0.0.1:9 --base-url http://127.0.0.1:$S"
+		  " --model sim"
 		  " --tokenizer sim --max-concurrency 1 --num-prompts 2", .status = 1 },
-		{ .line = "bench ab --base-url http://127.0.0.1:$S --max-concurrency 1", .status = 2 },
+		{ .line = "bench ab --base-url http://127.0.0.1:$S --max-concurrency 1",
+		  .status = 2 },
 		{ .line = "bench ab --base-url http://127.0.0.1:$S --base-url http://127.0.0.1:$S/"
 		  " --max-concurrency 1", .status = 2 },
 		{ .line = AB, .status = 2 },
 		{ .line = AB "--max-concurrency 2 --metric speed", .status = 2 },
-		{ .line = AB "--max-concurrency 2 --metric mean_tpot_ms --metric mean_tpot_ms", .status = 2 },
+		{ .line = AB "--max-concurrency 2 --metric mean_tpot_ms --metric mean_tpot_ms",
+		  .status = 2 },
 		{ .line = AB "--max-concurrency 2 --until-decided --max-minutes 5", .status = 2 },
 		{ .line = AB "--max-concurrency 2 --server-logs logs", .status = 2 },
 		{ .line = AB "--max-concurrency 2 --find-max-rate", .status = 2 },
@@ -54,16 +63,20 @@ static void found(void **state)
 		{ .line = FIND "--find-max-rate --slo p99_tft_ms<3", .status = 2 },
 		{ .line = FIND "--find-max-rate --slo request_throughput>3", .status = 2 },
 		{ .line = FIND "--find-max-rate --slo p99_itl_ms<3", .status = 2 },
-		{ .line = FIND "--find-max-rate --slo p99_ttft_ms<200,p99_ttft_ms>300", .status = 2 },
+		{ .line = FIND "--find-max-rate --slo p99_ttft_ms<200,p99_ttft_ms>300",
+		  .status = 2 },
 		{ .line = FIND "--find-max-rate --slo p99_ttft_ms<2,p99_ttft_ms<3", .status = 2 },
 		{ .line = FIND "--find-max-rate --slo p99_ttft_ms<200ms", .status = 2 },
 		{ .line = FIND "--find-max-rate --slo p99_ttft_ms", .status = 2 },
 		{ .line = FIND "--find-max-rate --slo p99_ttft_ms<0", .status = 2 },
 		{ .line = FIND "--find-max-rate --slo p100_ttft_ms<5", .status = 2 },
-		{ .line = FIND "--find-max-rate --slo p99_ttft_ms<5 --request-rate 3", .status = 2 },
-		{ .line = FIND "--find-max-rate --slo p99_ttft_ms<5 --max-concurrency 3", .status = 2 },
+		{ .line = FIND "--find-max-rate --slo p99_ttft_ms<5 --request-rate 3",
+		  .status = 2 },
+		{ .line = FIND "--find-max-rate --slo p99_ttft_ms<5 --max-concurrency 3",
+		  .status = 2 },
 		{ .line = FIND "--find-max-rate --slo p99_ttft_ms<5 --num-runs 3", .status = 2 },
-		{ .line = FIND "--find-max-rate --slo p99_ttft_ms<5 --find-max-concurrency", .status = 2 },
+		{ .line = FIND "--find-max-rate --slo p99_ttft_ms<5 --find-max-concurrency",
+		  .status = 2 },
 	};
 
 	(void)state;

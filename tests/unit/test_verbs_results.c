@@ -16,7 +16,8 @@ static void compared(void **state)
 		{ .line = "bench compare a b --format markdown" },
 		{ .line = "bench compare a/run-4-0.json b/run-4-0.json --format json" },
 		{ .line = "bench compare a b c" },
-		{ "bench compare a b --fail-if 'p99_ttft_ms>5%' --junit j.xml --summary s.md", .status = 3,
+		{ "bench compare a b --fail-if 'p99_ttft_ms>5%' --junit j.xml --summary s.md",
+		  .status = 3,
 		  .files = "j.xml s.md" },
 		{ .line = "bench compare a/run-4-0.json b/run-4-0.json" },
 		{ .line = "bench compare a nothing", .status = 1 },
@@ -33,10 +34,13 @@ static void drawn(void **state)
 {
 	static const struct verb_case cases[] = {
 		{ "bench plot a b --output p1.png", .status = 1, .files = "p1.gp p1.dat" },
-		{ "bench plot a b --x max_concurrency --y p99_ttft_ms --output p2.png", .status = 1, .files = "p2.gp p2.dat" },
+		{ "bench plot a b --x max_concurrency --y p99_ttft_ms --output p2.png",
+		  .status = 1, .files = "p2.gp p2.dat" },
 		{ "bench sweep plot sweep --dry-run" , .status = 0 },
-		{ "bench sweep plot sweep --var-x max_concurrency --var-y p99_e2el_ms --curve-by max_num_seqs"
-		  " --fig-dir figs", .status = 1, .files = "sweep/figs/FIGURE.gp sweep/figs/FIGURE.dat" },
+		{ "bench sweep plot sweep --var-x max_concurrency --var-y p99_e2el_ms --curve-by"
+		  " max_num_seqs"
+		  " --fig-dir figs", .status = 1, .files = "sweep/figs/FIGURE.gp"
+		  " sweep/figs/FIGURE.dat" },
 		{ "bench sweep plot_pareto sweep --user-count-var max_concurrency", .status = 1,
 		  .files = "sweep/pareto/PARETO.gp sweep/pareto/PARETO.dat" },
 		{ .line = "bench plot nothing", .status = 1 },
@@ -51,16 +55,24 @@ static void put_result(const char *path, int at_once, double slow, const char *m
 	FILE *f = fopen(path, "w");
 
 	assert_non_null(f);
-	fprintf(f, "{\"date\": \"20260101-000000\", \"endpoint_type\": \"openai\", \"backend\": \"openai\","
-		" \"model_id\": \"m\", \"tokenizer_id\": \"m\", \"num_prompts\": 40, \"request_rate\": \"inf\","
-		" \"burstiness\": 1.0, \"max_concurrency\": %d, \"duration\": %g, \"completed\": 40,"
+	fprintf(f, "{\"date\": \"20260101-000000\", \"endpoint_type\": \"openai\", \"backend\":"
+	" \"openai\","
+		" \"model_id\": \"m\", \"tokenizer_id\": \"m\", \"num_prompts\": 40,"
+		" \"request_rate\": \"inf\","
+		" \"burstiness\": 1.0, \"max_concurrency\": %d, \"duration\": %g, \"completed\":"
+		" 40,"
 		" \"failed\": 0, \"total_input_tokens\": 400, \"total_output_tokens\": 800,"
-		" \"request_throughput\": %g, \"output_throughput\": %g, \"total_token_throughput\": %g,"
-		" \"mean_ttft_ms\": %g, \"median_ttft_ms\": %g, \"std_ttft_ms\": %g, \"p99_ttft_ms\": %g,"
-		" \"mean_tpot_ms\": %g, \"median_tpot_ms\": %g, \"std_tpot_ms\": %g, \"p99_tpot_ms\": %g,"
+		" \"request_throughput\": %g, \"output_throughput\": %g,"
+		" \"total_token_throughput\": %g,"
+		" \"mean_ttft_ms\": %g, \"median_ttft_ms\": %g, \"std_ttft_ms\": %g,"
+		" \"p99_ttft_ms\": %g,"
+		" \"mean_tpot_ms\": %g, \"median_tpot_ms\": %g, \"std_tpot_ms\": %g,"
+		" \"p99_tpot_ms\": %g,"
 		" \"mean_e2el_ms\": %g, \"p99_e2el_ms\": %g%s}",
-		at_once, 40 * slow / at_once, at_once / slow, 20 * at_once / slow, 30 * at_once / slow,
-		10 * slow * at_once, 9 * slow * at_once, 2 * slow, 14 * slow * at_once, 5 * slow, 4.5 * slow,
+		at_once, 40 * slow / at_once, at_once / slow, 20 * at_once / slow,
+		30 * at_once / slow,
+		10 * slow * at_once, 9 * slow * at_once, 2 * slow, 14 * slow * at_once,
+		5 * slow, 4.5 * slow,
 		slow, 8 * slow, 110 * slow, 170 * slow * at_once, more);
 	fclose(f);
 }
@@ -78,7 +90,8 @@ static int setup(void **state)
 		mkdir(side[s].folder, 0755);
 		for (int c = 1; c <= 8; c *= 2)
 			for (int run = 0; run < 3; run++) {
-				snprintf(path, sizeof(path), "%s/run-%d-%d.json", side[s].folder, c, run);
+				snprintf(path, sizeof(path), "%s/run-%d-%d.json",
+				side[s].folder, c, run);
 				put_result(path, c, side[s].slow * (1 + 0.01 * run), "");
 			}
 	}
@@ -90,12 +103,14 @@ static int setup(void **state)
 			snprintf(path, sizeof(path), "sweep/SERVE--%d-BENCH--%d", s, c);
 			mkdir(path, 0755);
 			snprintf(path, sizeof(path), "sweep/SERVE--%d-BENCH--%d/run=0.json", s, c);
-			put_result(path, c, 1 + 0.2 * s, s ? ", \"max_num_seqs\": 64, \"run_number\": 0" :
+			put_result(path, c, 1 + 0.2 * s, s ? ", \"max_num_seqs\": 64,"
+			" \"run_number\": 0" :
 				   ", \"max_num_seqs\": 32, \"run_number\": 0");
 			f = fopen(path, "r");
 			text[1 + fread(text + 1, 1, sizeof(text) - 3, f)] = ']';
 			fclose(f);
-			snprintf(path, sizeof(path), "sweep/SERVE--%d-BENCH--%d/summary.json", s, c);
+			snprintf(path, sizeof(path), "sweep/SERVE--%d-BENCH--%d/summary.json",
+			s, c);
 			f = fopen(path, "w");
 			fputs(text, f);
 			fclose(f);

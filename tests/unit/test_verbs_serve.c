@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_verbs_serve.c - bench serve against a simulator: reports, results, gates and failures. Times are
- * masked; that they are right is for tests/load.
+ * test_verbs_serve.c - bench serve against a simulator: reports, results, gates and failures.
+ * Times are masked; that they are right is for tests/load.
  */
 #include "serve_rig.h"
 
@@ -9,21 +9,25 @@ static void reports(void **state)
 {
 	static const struct verb_case cases[] = {
 		{ SERVE SMALL " --output-json r.json", F, .files = "r.json +6:asked" },
-		{ SERVE SMALL " --report full --percentile-metrics ttft,tpot,itl,e2el,client_queue_time"
+		{ SERVE SMALL " --report full --percentile-metrics"
+		  " ttft,tpot,itl,e2el,client_queue_time"
 		  " --metric-percentiles 50,90,99.9 --goodput ttft:9000 e2el:20000 --temperature 0"
 		  " --request-rate 200 --charts always", M },
 		{ SERVE SMALL " --report full --compat stdout --num-warmups 2", M },
 		{ SERVE SMALL " -q", M },
-		{ SERVE SMALL " --report json --save-detailed --label mine --metadata gpu=2 note= --ignore-eos"
+		{ SERVE SMALL " --report json --save-detailed --label mine --metadata gpu=2"
+		  " note= --ignore-eos"
 		  " --save-result --result-filename d.json --gpus 2xH100 --gpu-price 3", SILENT,
 		  .files = "d.json" },
 		{ SERVE SMALL " --num-runs 2 --output-json runs.json", F, .files = "runs.json" },
 		{ SERVE SMALL " --append-result --result-filename lines.json", SILENT },
 		{ .line = "bench serve --compare one.json two.json" },
-		{ SERVE SMALL " --fail-if 'failed>0' 'p99_ttft_ms>0.001' --junit j.xml --summary s.md",
+		{ SERVE SMALL " --fail-if 'failed>0' 'p99_ttft_ms>0.001' --junit j.xml --summary"
+		  " s.md",
 		  .status = 3, M, .files = "j.xml s.md" },
 		{ SERVE "--num-prompts 3 --random-input-len 8 --random-output-len 5"
-		  " --sweep-max-concurrency 1,2 --output-json sw.json", SILENT, .files = "sw.json" },
+		  " --sweep-max-concurrency 1,2 --output-json sw.json", SILENT,
+		  .files = "sw.json" },
 		{ SERVE SMALL " --slo p90_ttft_ms<20000 --request-rate 300", .status = 3, M },
 		{ SERVE SMALL " --progress lines --plot-timeline --plot-dataset-stats --plot-turns"
 		  " --save-result --result-filename plot.json", .mask = VERB_TIMES | VERB_NO_OUT,
@@ -31,7 +35,8 @@ static void reports(void **state)
 		{ SERVE SMALL " --record run.rec", SILENT },
 		{ .line = "bench score nothing.rec", .status = 1 },
 		{ "bench score run.rec", M },
-		{ "bench score run.rec --percentile-metrics e2el --metric-percentiles 75 --report full"
+		{ "bench score run.rec --percentile-metrics e2el --metric-percentiles 75"
+		  " --report full"
 		  " --goodput e2el:30000", M },
 	};
 
@@ -46,10 +51,13 @@ static void failures(void **state)
 		{ BROKEN SMALL " --strict", .status = 3, M },
 		{ BROKEN SMALL " --max-errors 1", .status = 1, M },
 		{ BROKEN SMALL " --max-error-rate 0.1", M },
-		{ .line = "bench serve --base-url http://127.0.0.1:9 --model sim --tokenizer sim " QUICK " " SMALL,
+		{ .line = "bench serve --base-url http://127.0.0.1:9 --model sim --tokenizer sim"
+		  " " QUICK " " SMALL,
 		  .status = 1 },
-		{ .line = "bench serve --base-url http://127.0.0.1:9 --tokenizer sim " QUICK " " SMALL, .status = 1 },
-		{ .line = "bench serve --base-url http://127.0.0.1:$S --model other --tokenizer sim " QUICK " "
+		{ .line = "bench serve --base-url http://127.0.0.1:9 --tokenizer sim"
+		  " " QUICK " " SMALL, .status = 1 },
+		{ .line = "bench serve --base-url http://127.0.0.1:$S --model other --tokenizer"
+		  " sim " QUICK " "
 		  SMALL " --served-model-name none", .status = 1 },
 		{ .line = SERVE SMALL " --burstiness -1", .status = 2 },
 		{ .line = SERVE SMALL " --request-rate 0", .status = 2 },

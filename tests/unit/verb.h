@@ -236,7 +236,8 @@ static inline void verb_free_port(const char *name)
 
 #define INSTANT_DIGITS 13 /* of nanoseconds since 1970, and of what is added up of them */
 
-/* Numbers with a fraction become #, also their signs, and "huge" what no measurement here can be. */
+/* Numbers with a fraction become #, also their signs,
+and "huge" what no measurement here can be. */
 static inline void verb_mask_times(struct buf *b)
 {
 	struct buf out = { 0 };
@@ -251,7 +252,8 @@ static inline void verb_mask_times(struct buf *b)
 			has_point |= *end == '.';
 			end++;
 		}
-		if (end > p && *end == 'e' && strchr("+-", end[1]) && isdigit((unsigned char)end[2])) {
+		if (end > p && *end == 'e' && strchr("+-",
+		end[1]) && isdigit((unsigned char)end[2])) {
 			has_point = true;
 			for (end += 2; isdigit((unsigned char)*end);)
 				end++;
@@ -309,20 +311,25 @@ static inline void verb_replace(struct buf *b, const char *what, const char *wit
  * fraction of a line that has what follows ~.
  */
 static const char *const verb_varies[] = {
-	"\"cpu\": ", ".host.", "profllm.date = ", "\"cpus\": ", "\"memory_bytes\": ", "\"kernel\": ", "\"machine\": ",
+	"\"cpu\": ", ".host.", "profllm.date = ", "\"cpus\": ", "\"memory_bytes\": ",
+	"\"kernel\": ", "\"machine\": ",
 	"\"hostname\": ", "\"spawn_s\": ", "\"ready_s\": ", "\"date\": ", "\"timestamp\": ",
 };
 /* The same of runs against a server; a line that begins with what follows - is left out. */
 static const char *const verb_serve_varies[] = {
-	"-  DEGRADED", "-  INVALID", "-  VALID", "-  Note:", "-  What to do:", "-The measurement is ",
+	"-  DEGRADED", "-  INVALID", "-  VALID", "-  Note:", "-  What to do:", "-The measurement"
+	" is ",
 	"Verdict: ", "date = ", "start_ns = ", "stop_ns = ", "_id_prefix = ", "verdict = ",
 	"-profllm.options.", "-profllm.series.", "-profllm.requests.", "-profllm.slow_gaps",
 	"-profllm.sketches.", "-rps_change_events", "-profllm.verdicts.", "Slow gaps: ",
 	"Slow by server", "Settled means: ", "Prompt salt: ", "salt_key = ", "runs.saved = ",
-	"the saved result is that of run ", "requests_role_first = ", "-Mean TTFT with/without", "-Maximum TTFT", "-|:-",
+	"the saved result is that of run ", "requests_role_first = ", "-Mean TTFT with/without",
+	"-Maximum TTFT", "-|:-",
 	"context_slope_ms = ",
-	"TTFT per 1000 prompt tokens (ms): ", "-profllm.percentiles", "itl_segment_ms.n = ", "/4 [", "/2 [",
-	"-profllm.settled", "-profllm.notes", "-profllm.reasons", "-profllm.host", "-profllm.client",
+	"TTFT per 1000 prompt tokens (ms): ", "-profllm.percentiles", "itl_segment_ms.n = ", "/4"
+	" [", "/2 [",
+	"-profllm.settled", "-profllm.notes", "-profllm.reasons", "-profllm.host",
+	"-profllm.client",
 	"-profllm.system", "-profllm.machine", NULL,
 };
 
@@ -468,7 +475,8 @@ static inline void verb_new_lines(const char *path, size_t from, unsigned long n
 	}
 }
 
-static inline void verb_add_file(struct buf *out, const char *title, const char *path, unsigned mask,
+static inline void verb_add_file(struct buf *out, const char *title, const char *path,
+unsigned mask,
 				 const char *const *varies)
 {
 	struct buf text = { 0 };
@@ -550,10 +558,13 @@ static inline void verb_answer(const char *title, struct buf *got)
 		at++;
 	if (got->data[at] != want[at] && getenv("VERBOSE"))
 		print_error("%s, byte %zu:\n%.300s\nexpected:\n%.300s\n", title, at,
-			    got->data + (at < 100 ? 0 : at - 100), want + (at < 100 ? 0 : at - 100));
+			    got->data + (at < 100 ? 0 : at - 100),
+			    want + (at < 100 ? 0 : at - 100));
 	else if (got->data[at] != want[at])
-		fail_msg("%s: '%s' is another from byte %zu on (UPDATE_GOLDEN=1 writes it):\n%.400s\n"
-			 "expected:\n%.400s", path, title, at, got->data + (at < 100 ? 0 : at - 100),
+		fail_msg("%s: '%s' is another from byte %zu on (UPDATE_GOLDEN=1 writes"
+		" it):\n%.400s\n"
+			 "expected:\n%.400s", path, title, at,
+			 got->data + (at < 100 ? 0 : at - 100),
 			 want + (at < 100 ? 0 : at - 100));
 	free(want);
 	buf_release(got);
