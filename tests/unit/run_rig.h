@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_rig.h - `profllm run` in a test: a table of configurations and command lines, and all that comes of
- * each one: exit status, output, documents, files.
+ * run_rig.h - `profllm run` in a test: a table of configurations and command lines, and all that
+ * comes of each one: exit status, output, documents, files.
  *
- * What is measured differs from run to run and is left out: the report of the load, verdicts, numbers
- * with a fraction, ports, ids and times. A document is compared as lines "path = value"; of the
- * documents of a suite, those after the first one as lines that differ from it.
+ * What is measured differs from run to run and is left out: the report of the load, verdicts,
+ * numbers with a fraction, ports, ids and times. A document is compared as lines "path = value";
+ * of the documents of a suite, those after the first one as lines that differ from it.
  */
 #pragma once
 #include <ftw.h>
@@ -46,7 +46,8 @@ static inline void run_mask(struct buf *b, const char *pattern, const char *with
 	regex_t re;
 
 	assert_int_equal(regcomp(&re, pattern, REG_EXTENDED | REG_NEWLINE), 0);
-	while (*from && regexec(&re, from, 1, &at, from > b->data && from[-1] != '\n' ? REG_NOTBOL : 0) == 0) {
+	while (*from && regexec(&re, from, 1, &at, from > b->data &&
+	  from[-1] != '\n' ? REG_NOTBOL : 0) == 0) {
 		buf_add(&out, from, (size_t)at.rm_so);
 		buf_add_text(&out, with);
 		from += at.rm_eo;
@@ -136,7 +137,8 @@ static inline void run_add_text(struct buf *out, const char *title, const char *
 			continue;
 		}
 		is_report = is_report && !str_starts(str_of(one), STR("Status: "));
-		for (size_t i = 0; !(how & RUN_EXACT) && i < sizeof(left_out) / sizeof(*left_out); i++)
+		for (size_t i = 0; !(how & RUN_EXACT) &&
+		  i < sizeof(left_out) / sizeof(*left_out); i++)
 			is_out |= str_starts(str_of(own), str_of(left_out[i])) ||
 				  str_starts(str_of(one), str_of(left_out[i]));
 		if (!is_out && !is_report && n < sizeof(line) / sizeof(*line))
@@ -170,7 +172,8 @@ static inline bool run_is_left_out(struct str key)
 
 static inline void run_add_value(struct buf *out, const struct json_value *v, const char *path)
 {
-	bool is_list = v->kind == JSON_ARRAY, is_config = str_ends(str_of(path), STR("config")) || strstr(path, "config.");
+	bool is_list = v->kind == JSON_ARRAY, is_config = str_ends(str_of(path), STR("config")) ||
+	  strstr(path, "config.");
 	struct json_writer w = json_writer(out);
 
 	if ((v->kind == JSON_OBJECT || is_list) && v->count) {

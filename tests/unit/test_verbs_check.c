@@ -21,7 +21,8 @@ static void checks(void **state)
 		{ "good", NULL, .words = CHECK " benchmark.num_promts=3", .status = 2 },
 		{ "good", NULL, .words = "--check --upload http://127.0.0.1:1 --token-file none", .status = 1 },
 		{ "quant", "name: quant\nserver: {command: sim, model: Qwen/Qwen3-30B-A3B, gpu: l4-24gb, "
-		  "tensor_parallel_size: 2, quantization: awq, startup_scale: 0.001}\nbenchmark: {tokenizer: sim, num_prompts: 2, random_input_len: 8, random_output_len: 2}\n",
+		  "tensor_parallel_size: 2, quantization: awq, startup_scale: 0.001}\nbenchmark: "
+		    "{tokenizer: sim, num_prompts: 2, random_input_len: 8, random_output_len: 2}\n",
 		  .words = "--check" },
 	};
 

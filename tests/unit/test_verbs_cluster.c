@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_verbs_cluster.c - `profllm run` whose experiments run elsewhere: as tasks of Slurm and on hosts that
- * ssh reaches, both scripts of tests/cli/fake_cluster.
+ * test_verbs_cluster.c - `profllm run` whose experiments run elsewhere: as tasks of Slurm and on
+ * hosts that ssh reaches, both scripts of tests/cli/fake_cluster.
  */
 #include "run_rig.h"
 

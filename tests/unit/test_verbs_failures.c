@@ -5,7 +5,8 @@
 static void failures(void **state)
 {
 	static const struct run_case row[] = {
-		{ "fails", RUN_SIM RUN_LOAD "experiments: [{name: a}, {name: b, server: {extra_args: [--no-such-flag]}}, "
+		{ "fails", RUN_SIM RUN_LOAD "experiments: [{name: a}, {name: b, server: "
+		  "{extra_args: [--no-such-flag]}}, "
 		  "{name: c, require: ['mean_ttft_ms<0.001', 'failed<=0']}]\n", .status = 1 },
 		{ "stops", RUN_SIM RUN_LOAD "stop_on_error: true\nexperiments: [{name: b, server: {extra_args: "
 		  "[--no-such-flag]}}, {name: c}]\n", .status = 1 },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_verbs_import.c - `profllm run` of test files of vLLM's performance dashboard: which tests become which
- * experiments, their tables, and what is refused.
+ * test_verbs_import.c - `profllm run` of test files of vLLM's performance dashboard: which tests
+ * become which experiments, their tables, and what is refused.
  */
 #include "run_rig.h"
 

@@ -9,7 +9,8 @@ static void modes(void **state)
 		  "num_warmups: 1}\ntelemetry: {enabled: true, interval_s: 0.1}\n"
 		  "tags: {team: a, ticket: 7}\nprovenance: {engine_commit: abc, pr: 5}\n", .words = NULL },
 		{ "latency", "server: {command: sim, model: sim, tokenizer: sim}\nbenchmark: {mode: latency, "
-		  "input_len: 16, output_len: 4, num_iters: 2, num_iters_warmup: 1, batch_size: 2}\n" RUN_QUIET, .words = NULL },
+		  "input_len: 16, output_len: 4, num_iters: 2, num_iters_warmup: 1, batch_size: "
+		    "2}\n" RUN_QUIET, .words = NULL },
 		{ "throughput", "server: {command: sim, model: sim, tokenizer: sim}\nbenchmark: "
 		  "{mode: throughput, num_prompts: 3, input_len: 8, output_len: 2, dataset_name: random}\n" RUN_QUIET,
 		  .words = NULL },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_verbs_nsys.c - what vLLM and Nsight Systems are started with for `profiling`. Both are scripts around
- * the simulator.
+ * test_verbs_nsys.c - what vLLM and Nsight Systems are started with for `profiling`. Both are
+ * scripts around the simulator.
  */
 #include "run_rig.h"
 

@@ -17,7 +17,8 @@ static void plans(void **state)
 		  "- {name: timed, benchmark: {duration: 90, max_concurrency: 4}}\n"
 		  "- {name: ramp, benchmark: {num_prompts: 10, ramp_up_strategy: linear, "
 		  "ramp_up_start_rps: 1, ramp_up_end_rps: 5}}\n"
-		  "- {name: traced, profiling: {enabled: true, delay_s: 1, duration_s: 2}}\n", .words = "--dry-run", .how = PLAN },
+		  "- {name: traced, profiling: {enabled: true, delay_s: 1, duration_s: 2}}\n",
+		    .words = "--dry-run", .how = PLAN },
 		{ "plan", NULL, .words = "--plan -", .how = PLAN },
 		{ "modes", "suite: modes\nserver: {command: sim, model: sim, tokenizer: sim}\nexperiments:\n"
 		  "- {name: latency, benchmark: {mode: latency, input_len: 8, output_len: 2, batch_size: 1}}\n"
@@ -26,12 +27,14 @@ static void plans(void **state)
 		{ "modes", NULL, .words = "--plan -", .how = PLAN },
 		{ "grid", RUN_SIM RUN_LOAD "suite: grid\nrepeat: 2\nshuffle: 7\n"
 		  "matrix: {server.max_num_seqs: [4, 8], benchmark.max_concurrency: [1, 2]}\n"
-		  "matrix_exclude: [{server.max_num_seqs: 8, benchmark.max_concurrency: 2}]\n", .words = "--dry-run", .how = PLAN },
+		  "matrix_exclude: [{server.max_num_seqs: 8, benchmark.max_concurrency: 2}]\n",
+		    .words = "--dry-run", .how = PLAN },
 		{ "grid", NULL, .words = "--plan -", .how = PLAN },
 		{ "grid", NULL, .words = "--plan - --only *=4*-r1", .how = PLAN },
 		{ "grid", NULL, .words = "--dry-run --jobs 3", .how = PLAN },
 		{ "grid", NULL, .words = "--dry-run --only nothing", .status = 2, .how = PLAN },
-		{ "always", RUN_SIM RUN_LOAD "restart: always\nmatrix: {benchmark.max_concurrency: [1, 2]}\n", .words = "--dry-run", .how = PLAN },
+		{ "always", RUN_SIM RUN_LOAD "restart: always\nmatrix: "
+		  "{benchmark.max_concurrency: [1, 2]}\n", .words = "--dry-run", .how = PLAN },
 		{ "roles", "name: roles\nservers:\n"
 		  "- {name: front, role: proxy, command: sim, after: [before, behind]}\n"
 		  "- {name: behind, role: decode, command: sim, after: [before]}\n"
@@ -41,9 +44,11 @@ static void plans(void **state)
 		  "{runtime: docker, image: 'vllm/vllm-openai:latest', args: [--rm], mounts: ['/a:/b']}}\n"
 		  "benchmark: {model: m, tokenizer: sim, num_prompts: 3}\n", .words = "--dry-run", .how = PLAN },
 		{ "capacity", RUN_SIM RUN_LOAD "search: {find: concurrency, slo: 'mean_e2el_ms<200', level_seconds: 1, "
-		  "precision: 20, budget: 60}\nmatrix: {server.max_num_seqs: [2, 8]}\n", .words = "--set benchmark.max_concurrency=null --dry-run", .how = PLAN },
+		  "precision: 20, budget: 60}\nmatrix: {server.max_num_seqs: [2, 8]}\n",
+		    .words = "--set benchmark.max_concurrency=null --dry-run", .how = PLAN },
 		{ "best", RUN_SIM RUN_LOAD "search: {best: output_throughput, first: 4, eta: 2}\nrepeat: 2\n"
-		  "matrix: {server.max_num_seqs: [1, 2, 3, 4]}\n", .words = "--set benchmark.num_prompts=16 --dry-run", .how = PLAN },
+		  "matrix: {server.max_num_seqs: [1, 2, 3, 4]}\n",
+		    .words = "--set benchmark.num_prompts=16 --dry-run", .how = PLAN },
 		{ "best", NULL, .words = "--set benchmark.num_prompts=16 --plan -", .how = PLAN },
 		{ "slurm", RUN_SIM RUN_LOAD "scheduler: {type: slurm, partition: main, time_limit: 90s}\n"
 		  "matrix: {server.max_num_seqs: [1, 2]}\nresources: {gpus: 2}\n", .words = "--dry-run", .how = PLAN },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_verbs_profiling.c - `profllm run` with the engine's profiler: which traces there are, where they lie, and
- * what is said when there are none.
+ * test_verbs_profiling.c - `profllm run` with the engine's profiler: which traces there are, where
+ * they lie, and what is said when there are none.
  */
 #include "run_rig.h"
 

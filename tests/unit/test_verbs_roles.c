@@ -7,7 +7,8 @@ static void roles(void **state)
 	static const struct run_case row[] = {
 		{ "split", "servers:\n- {name: front, role: proxy, command: sim, after: [before, behind]}\n"
 		  "- {name: behind, role: decode, command: sim, after: [before]}\n"
-		  "- {name: before, role: prefill, command: sim}\n" RUN_BENCH ", model: sim}\n" RUN_QUIET, .words = NULL },
+		  "- {name: before, role: prefill, command: sim}\n" RUN_BENCH ", model: sim}\n"
+		    RUN_QUIET, .words = NULL },
 		{ "shared", "servers:\n- {name: store, role: cache, command: sim}\n"
 		  "- {name: one, command: sim, after: [store], kv_transfer_config: {kv_connector: "
 		  "LMCacheConnectorV1, kv_role: kv_both}, env: {LMCACHE_REMOTE_URL: "

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_verbs_search.c - `profllm run` with a search: the best of a matrix, in rounds, and again from its
- * documents. Steps of the simulator take the same time whatever is in them, so more sequences are better.
+ * test_verbs_search.c - `profllm run` with a search: the best of a matrix, in rounds, and again
+ * from its documents. Steps of the simulator take the same time whatever is in them, so more
+ * sequences are better.
  */
 #include "run_rig.h"
 

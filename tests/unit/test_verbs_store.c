@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_verbs_store.c - the commands of the results store: results of many kinds that come in, what is
- * exported of them, archived, removed, copied, checked.
+ * test_verbs_store.c - the commands of the results store: results of many kinds that come in, what
+ * is exported of them, archived, removed, copied, checked.
  */
 #include "run_rig.h"
 

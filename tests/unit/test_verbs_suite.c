@@ -5,7 +5,8 @@
 static void whose_servers(void **state)
 {
 	static const struct run_case row[] = {
-		{ "loads", RUN_SIM RUN_LOAD "experiments: [{name: a}, {name: b, benchmark: {num_prompts: 1}}]\nrepeat: 2\nsuite: loads\n",
+		{ "loads", RUN_SIM RUN_LOAD "experiments: [{name: a}, {name: b, benchmark: "
+		  "{num_prompts: 1}}]\nrepeat: 2\nsuite: loads\n",
 		  .files = "" },
 		{ "loads", NULL, .words = "--resume", .how = RUN_NO_DOCUMENT },
 		{ "loads", NULL, .words = "--resume --set benchmark.max_concurrency=1 --only a*" },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_web_changes.c - routes that change the store, and requests that are refused: status and body of
- * each, asked of a server on loopback one after the other.
+ * test_web_changes.c - routes that change the store, and requests that are refused: status and
+ * body of each, asked of a server on loopback one after the other.
  */
 #include <arpa/inet.h>
 #include <setjmp.h>
@@ -166,7 +166,8 @@ static struct web *begin(struct store **store, const char *name)
 
 	snprintf(place, sizeof(place), "sqlite:%s/%s.db", dir, name);
 	snprintf(jobs, sizeof(jobs), "%s/jobs", dir);
-	if (store_open(&so, store, &e) < 0 || web_open(&o, &w, &e) < 0 || web_start(w, *store, &e) < 0)
+	if (store_open(&so, store, &e) < 0 || web_open(&o, &w, &e) < 0 || web_start(w, *store,
+	  &e) < 0)
 		fail_msg("%s", e.text);
 	port = (uint16_t)web_port(w);
 	return w;
@@ -197,13 +198,15 @@ static void changes(void **state)
 		"DELETE /api/data/experiments/3/exclusion", "DELETE /api/data/experiments/3/exclusion",
 		"DELETE /api/annotations/1", "DELETE /api/annotations/1",
 		"POST /api/data/bulk {'ids': [1, 3], 'action': 'tag', 'text': 'nightly'}",
-		"GET /api/tags", "POST /api/data/bulk {'ids': [1, 77], 'action': 'tag', 'text': 'nightly', 'who': 'Ada'}",
+		"GET /api/tags", "POST /api/data/bulk {'ids': [1, 77], 'action': 'tag', 'text': "
+		  "'nightly', 'who': 'Ada'}",
 		"POST /api/data/bulk {'filter': {'column': 'server.model', 'in': ['m4']}, 'action': "
 		"'exclude', 'text': 'old'}",
 		"POST /api/data/bulk {'ids': [4], 'action': 'exclude', 'text': 'old'}",
 		"POST /api/data/bulk {'ids': [1], 'action': 'untag', 'text': 'nightly'}",
 		"POST /api/data/bulk {'ids': [4], 'action': 'include'}",
-		"POST /api/data/bulk {'ids': ['x'], 'action': 'include'}", "POST /api/data/bulk {'ids': 3, 'action': 'tag'}",
+		"POST /api/data/bulk {'ids': ['x'], 'action': 'include'}",
+		  "POST /api/data/bulk {'ids': 3, 'action': 'tag'}",
 		"POST /api/data/bulk {'ids': [1], 'filter': {}, 'action': 'delete'}",
 		"POST /api/data/bulk {'ids': [1], 'action': 'tag', 'text': ''}",
 		"POST /api/data/bulk {'ids': [3], 'action': 'delete'}",
@@ -215,12 +218,15 @@ static void changes(void **state)
 		"POST /api/boards {'name': 'B', 'body': {'panels': []}}", "PUT /api/boards/2 {'body': {'x': 1}}",
 		"GET /api/boards", "DELETE /api/boards/2", "DELETE /api/filters/presets/1",
 		"GET /api/filters/presets",
-		"PUT /api/settings/prices/h100-80gb {'usd_per_hour': 2.5, 'power_w': 700, 'who': 'Ada'}", "PUT /api/settings/prices/h100-80gb {'usd_per_hour': null, 'power_w': 10}",
+		"PUT /api/settings/prices/h100-80gb {'usd_per_hour': 2.5, 'power_w': 700, 'who': "
+		  "'Ada'}", "PUT /api/settings/prices/h100-80gb {'usd_per_hour': null, 'power_w': "
+		  "10}",
 		"PUT /api/settings/prices/none {'usd_per_hour': -1}", "GET /api/settings/prices",
 		"POST /api/analysis/marks {'series': 's', 'metric': 'm', 'at': 'a', 'kind': 'seen'}",
 		"POST /api/analysis/marks {'series': 's', 'metric': 'm', 'at': 'a', 'kind': 'odd'}",
 		"GET /api/analysis/marks", "DELETE /api/analysis/marks/1", "DELETE /api/analysis/marks/1",
-		"POST /api/live {'name': 'x', 'kind': 'serve', 'total': -4}", "POST /api/live {'name': 'x', 'mode': 'serve'}",
+		"POST /api/live {'name': 'x', 'kind': 'serve', 'total': -4}",
+		  "POST /api/live {'name': 'x', 'mode': 'serve'}",
 		"POST /api/live {}", "POST /api/live/none/samples {'samples': []}",
 		"POST /api/live/none/end {}", "GET /api/live/none",
 		"POST /api/login {'token': 'x'}", "POST /api/logout {}",
