@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench_writers.mjs [RUNS [SECONDS [COPIES]]]: one PostgreSQL database with four `profllm ingest`
-// at once, while one dashboard answers filters, and then two. Writes RUNS generated runs
+// at once, while one dashboard answers filters, or two, in turns. Writes RUNS generated runs
 // (1,000,000), or as many as fit into SECONDS (no limit, or 0); every tenth file is handed to two
 // writers at the same time. One of the dashboards is killed with SIGKILL meanwhile and started
 // again. COPIES: the number of runs that exist before, of which 10,000 were ingested and the rest
@@ -108,7 +108,7 @@ async function until(what, is) {
 
 /**
  * UPLOADS runs at once, one in a request, as `profllm run --upload` sends them: what is refused for now is
- * sent again after a pause that doubles, and kept for later after TRIES of them.
+ * sent again after a random pause that grows, and kept for later after TRIES of them.
  */
 async function uploads(url) {
 	const bodies = results(UPLOADS, 5e6).map((r, i) => JSON.stringify({ ...r, note: `upload ${i}` }));
@@ -126,7 +126,7 @@ async function uploads(url) {
 				throw new Error(`an upload was answered with ${status}`);
 			got.refused++;
 			if (k + 1 < TRIES)
-				await sleep(pause);
+				await sleep(pause * (1 + Math.random()));
 		}
 	};
 	await Promise.all(bodies.map(send));

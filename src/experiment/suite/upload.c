@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -144,11 +145,17 @@ static bool upload_is_cancelled(const struct upload_opts *o)
 	return o->cancel && atomic_load(o->cancel);
 }
 
-/* Sleeps in short steps, so that Ctrl-C takes effect soon. */
+/*
+ * Sleeps for the pause to twice the pause, at random: the uploads of many jobs that end in the same
+ * moment do not come back in the same moment. In small pieces, so that Ctrl-C need not wait for it.
+ */
 static void upload_rest(const struct upload_opts *o, unsigned *pause_ms)
 {
-	int64_t until = clock_mono_ns() + (int64_t)*pause_ms * 1000000;
+	uint64_t pause_ns = (uint64_t)*pause_ms * 1000000, draw = 0;
+	int64_t until = clock_mono_ns() + (int64_t)pause_ns;
 
+	if (pause_ns && getrandom(&draw, sizeof(draw), GRND_NONBLOCK) == sizeof(draw))
+		until += (int64_t)(draw % pause_ns);
 	while (!upload_is_cancelled(o) && clock_mono_ns() < until)
 		nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
 	*pause_ms *= 2;

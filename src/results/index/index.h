@@ -131,7 +131,7 @@ struct facet_value {
  * of them has it in a list, outside of "not". Missing (absent or null) is not a value.
  *
  * A column with more than 65,535 values (column_info.distinct) is only listed while there are at
- * most 65,536 rows to count; else is_unlisted: distinct is 0, value holds only selected ones.
+ * most 16,384 rows to count; else is_unlisted: distinct is 0, value holds only selected ones.
  */
 struct facet {
 	struct str column;
