@@ -6,7 +6,8 @@
  * POST of the document as JSON to URL/api/upload/raw (URL may itself name a page of another path
  * that ends in "/raw"). 2xx: taken; 409: already there, which counts as success. No answer, 408,
  * 429, 5xx: tried again after a random pause that grows, then spooled: written to the spool
- * folder, to be sent by the next upload or by upload_spool. With a refused token (401, 403) it is spooled too,
+ * folder, to be sent by the next upload or by upload_spool. With a refused token (401, 403) it is
+ * spooled too,
  * because the document is not at fault. Any other 4xx means that the document is: an error with the
  * server's words, and nothing is spooled. Redirects are refused, so that a token goes where the
  * user sent it.

@@ -30,7 +30,7 @@
 #define INDEX_DICTIONARY_MAX 65535 /* codes 1 to that, so they fit into two bytes */
 #define INDEX_TEXT_BYTES_MAX 65536 /* of one value */
 /*
- * Rows of a column of more values than a dictionary takes that are still listed value by value. They
+ * Up to this many rows, a column with more values than a dictionary holds is still listed. They
  * are sorted for that, which with 65,536 rows took most of the time of a filter.
  */
 #define FACET_LISTED_ROWS_MAX 16384
