@@ -114,7 +114,7 @@ async function blocks(page, url, id) {
 	await page.waitForSelector('.frozen');
 	await page.reload();
 	await page.waitForSelector('.frozen');
-	await upload(url, series().map((d) => ({ ...d, run_id: `${d.run_id.slice(0, -2)}ff`,
+	await upload(url, study().map((d) => ({ ...d, run_id: `${d.run_id.slice(0, -2)}ff`,
 		results: { ...d.results, output_throughput: 9e6 } })));
 	await page.reload();
 	await page.waitForSelector('.frozen');
