@@ -5,7 +5,7 @@
 # For figures that this machine's limits forbid: a container may not raise its limit of open files,
 # under user-mode Linux it may. That kernel is a process: it has one processor, MEMORY (8192 MB), the
 # files of this machine and an interface to itself. Its system calls cost several times as much, so
-# times are worse than those of the machine.
+# times are worse than those of the machine; STREAMS_RATE of the environment is passed on.
 #
 #   make build/profllm build/bench/scale && bench/kernel.sh scale --only streams --repeats 1
 #

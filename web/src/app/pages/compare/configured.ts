@@ -141,7 +141,8 @@ export function panelsOf(matched: readonly string[], by: Map<string, Configured>
 		x[0].localeCompare(y[0], undefined, { numeric: true });
 	return [...panels].sort(byName).map(([name, lines]) => ({ name,
 		lines: [...lines].sort(byName).map(([line, points]) => ({ name: line,
-			color: colors.get(line) ?? line, points: points.sort((p, q) => p.load - q.load) })) }));
+			color: colors.get(line) ?? line,
+			points: points.sort((p, q) => p.load - q.load) })) }));
 }
 
 /** Why a configuration of one group is missing in another one: "c128 only in B", else the combination. */
