@@ -92,7 +92,8 @@ static inline void verb_let(const char *name, const char *value)
 		i++;
 	assert_true(i < VERB_NAMES_MAX);
 	verb_name[i].name = name;
-	snprintf(verb_name[i].value, sizeof(verb_name[i].value), "%s", value);
+	assert_true(strlen(value) < sizeof(verb_name[i].value));
+	memcpy(verb_name[i].value, value, strlen(value) + 1);
 }
 
 /* The text with its $NAMEs replaced; heap. */
