@@ -95,7 +95,7 @@ static void life(void **state)
 	run_write("folder/d.json", RUN("04", "4", "") "\n");
 	run_write("folder/notes.txt", "nothing\n");
 	for (int i = 0; i < 16; i++) {
-		char day[8], rate[16];
+		char day[16], rate[32];
 
 		snprintf(day, sizeof(day), "%02d", i + 1);
 		snprintf(rate, sizeof(rate), "%d.%d", i < 11 ? 10 : 20, i % 3);
