@@ -777,13 +777,12 @@ static const char *const mixture[MIXTURES] = {
 };
 
 /* The values of a column in the runs of each group that were compared, each once. */
-struct mixed { struct map of[SIDES_MAX]; bool is_shared; };
+struct mixed { struct map of[SIDES_MAX]; struct arena texts; bool is_shared; };
 
 static int mixed_values(const struct comparison *c, struct str column, struct mixed *out,
 			struct err *e)
 {
 	for (size_t s = 0; s < c->n_sides; s++) {
-		struct arena scratch = { 0 };
 		struct value *v;
 
 		if (side_column(c->r, &c->side[s], column, &v, e) < 0)
@@ -793,14 +792,13 @@ static int mixed_values(const struct comparison *c, struct str column, struct mi
 
 			if (!c->is_compared[c->first[s] + i])
 				continue;
-			text = str_of(parts_cell_text(&scratch, v[i]));
+			text = str_of(parts_cell_text(&out->texts, v[i]));
 			if (map_get(&out->of[s], text, NULL))
 				continue;
 			map_put(&out->of[s], text, i);
 			for (size_t t = 0; t < s; t++)
 				out->is_shared |= map_get(&out->of[t], text, NULL);
 		}
-		arena_release(&scratch);
 	}
 	return 0;
 }
@@ -821,6 +819,7 @@ static int note_mixtures(struct comparison *c, struct err *e)
 					   c->side[s].name, mixed.of[s].count, mixture[k]);
 		for (size_t s = 0; s < c->n_sides; s++)
 			map_release(&mixed.of[s]);
+		arena_release(&mixed.texts);
 		if (rc < 0)
 			return -1;
 	}
