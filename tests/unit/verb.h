@@ -44,7 +44,6 @@ int profllm_main(int argc, char **argv);
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
 #define VERB_WORDS_MAX 96
 #define VERB_NAMES_MAX 16
-#define VERB_PADDING_MAX 16
 #define VERB_SERVERS_MAX 8
 #define VERB_PATIENCE_NS 60000000000ll
 
@@ -550,8 +549,7 @@ static inline void verb_answer(const char *title, struct buf *got)
 	verb_replace(got, self, "SELF");
 	verb_replace(got, dir, "DIR");
 	verb_replace(got, PROFLLM_VERSION, "VERSION");
-	for (size_t i = 0; i < VERB_PADDING_MAX; i++) /* the report pads short versions */
-		verb_replace(got, "VERSION \n", "VERSION\n");
+	verb_replace(got, "VERSION  \n", "VERSION\n"); /* the report pads short versions */
 	for (size_t i = 0; i < VERB_NAMES_MAX && verb_name[i].name; i++)
 		if (strlen(verb_name[i].value) > 3)
 			verb_replace(got, verb_name[i].value, verb_name[i].name);
