@@ -83,11 +83,18 @@ static inline const char *verb_value(struct str name)
 }
 
 /* The child of verb_begin ends with what this process had allocated: no leak of the program. */
-const char *__lsan_default_suppressions(void);
+#define VERB_EXPORTED __attribute__((visibility("default")))
+VERB_EXPORTED const char *__lsan_default_suppressions(void);
+VERB_EXPORTED const char *__lsan_default_options(void);
 const char *__lsan_default_suppressions(void)
 {
 	return "leak:verb_add_file\nleak:verb_filled\nleak:verb_environment\nleak:verb_stored\n"
 	       "leak:verb_replace\nleak:verb_answer\n";
+}
+
+const char *__lsan_default_options(void)
+{
+	return "print_suppressions=0";
 }
 
 /* From now on $NAME is value. */
