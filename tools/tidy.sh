@@ -97,7 +97,8 @@ documented() {
 	done
 }
 
-{ lint_c; dead_files; text_files; personal; documented; perl tools/words.pl; } >"$found" 2>&1
+words() { perl tools/words.pl; perl tools/words.pl --comments; }
+{ lint_c; dead_files; text_files; personal; documented; words; } >"$found" 2>&1
 cat "$found"
 n=$(wc -l <"$found")
 echo "tidy: ${#files[@]} files, $n findings"

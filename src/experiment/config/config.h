@@ -114,7 +114,7 @@ struct config_know {
 	unsigned n_gpus;             /* that may be used */
 	unsigned compute_capability; /* the lowest among them, 8.9 as 89; 0: not known, not CUDA */
 	bool is_amd;
-	const struct engine_extra *extra; /* win over the table (engine/extra.h); or NULL */
+	const struct engine_extra *extra; /* used before the table (engine/extra.h); or NULL */
 };
 /* Fills in this machine's GPUs (gpu/gpu.h); the rest is unchanged. */
 void config_know_gpus(struct config_know *know);
