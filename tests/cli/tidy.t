@@ -39,7 +39,7 @@ my @case = (
 	['blanks at the end', 'src/client/net/a.c', "int a; \n", 'blanks'],
 	['a questioned word in a message', 'src/cmd/a.c',
 		"const char *t = \"it was told\"\n\t\" that\";\n", '"told": write'],
-	['a questioned word in a comment', 'src/cmd/a.c', "/* it was told */\n", ''],
+	['a questioned word in a comment', 'src/cmd/a.c', "/* it was told */\n", '"told"'],
 	['a questioned word that is a key', 'src/cmd/a.c', "const char *t = \"told\";\n", ''],
 	['unfinished work', 'src/client/net/a.c', "/* $debt: later */\n", 'unfinished'],
 	['a layer above', 'src/core/json/a.c', "#include \"client/net/a.h\"\n", 'json may not use net'],
