@@ -217,7 +217,7 @@ PL
 	is((servers())[0]{gpus}, 'MIG-a0000000-fa4e-4e5e-8000-000000000000-1', 'a part by its UUID');
 	spew('split.json', '{"status": "completed"}');
 	for ([['0'], qr/GPU 0 is split \(MIG\)/, 'what is split'],
-		[['7'], qr/there is no GPU 7 on this machine/,
+		[['7'], qr/this machine has no GPU 7/,
 		'what does not exist']) {
 		my ($gpus, $says, $what) = @$_;
 

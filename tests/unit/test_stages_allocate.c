@@ -339,8 +339,8 @@ static void split_ones(void **state)
 static void names_that_do_not_fit(void **state)
 {
 	static const struct { const char *list[3], *text; } cases[] = {
-		{ { "9" }, "resources.gpus: there is no GPU 9 on this machine, which has 4; expected an index, "
-			   "or a UUID or its beginning" },
+		{ { "9" }, "resources.gpus: this machine has no GPU 9 (number of GPUs: 4); expected an index, "
+			   "a UUID or the start of a UUID" },
 		{ { "GPU-a0" }, "resources.gpus: \"GPU-a0\" matches the UUIDs of several GPUs; write more of the "
 				"UUID" },
 		{ { "2", "GPU-a0002" }, "resources.gpus: GPU GPU-a0002 is named twice" },

@@ -151,7 +151,7 @@ static double told(const double *v, size_t i)
 	return v ? v[i] : NAN;
 }
 
-/* With several answers to a prompt there is no single TPOT. */
+/* TPOT is undefined for several answers to one prompt. */
 static void keep(const struct prioritization *s, const struct offline_outcome *out,
 		 struct prioritization_run *run)
 {

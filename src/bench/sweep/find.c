@@ -447,7 +447,7 @@ static void run_release(struct run *r)
 
 /* ---- the steps ---- */
 
-/* Sends one request; -1 with the reason why there is no answer (to reach it). */
+/* Sends one request. -1: e says why it was not answered (is_any: not reached). */
 static int ask_once(struct find *f, const struct find_hooks *hooks, bool is_any, struct err *e)
 {
 	struct run r = new_run(f, hooks);

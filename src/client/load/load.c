@@ -181,7 +181,7 @@ static bool is_root_blocked(const struct driver *d, uint32_t root)
 	return opens_session(d, root) && atomic_load(&d->n_sessions) >= d->opts->max_sessions;
 }
 
-/* The next time at which something could start; never while there is no slot. */
+/* The earliest time at which a request may start; never while no slot is free. */
 static int64_t next_due(const struct worker *w)
 {
 	struct driver *d = w->driver;

@@ -281,8 +281,8 @@ static const struct topic {
 	{ CATEGORIES, "no_gpu",
 	  "The machine does not have the GPUs that `resources.gpus` asks for.",
 	  "List them with `profllm doctor` or `nvidia-smi -L`, and ask for fewer or for others.",
-	  "resources.gpus: there is no GPU 8 on this machine, which has 8; expected an index, or a UUID or its "
-	  "beginning" },
+	  "resources.gpus: this machine has no GPU 8 (number of GPUs: 8); expected an index, a UUID or the "
+	  "start of a UUID" },
 	{ CATEGORIES, "gpus_busy",
 	  "Other experiments or programs used the GPUs for as long as this one was allowed to wait.",
 	  "Raise `resources.wait_s`, or see who uses them: `nvidia-smi`.",

@@ -44,9 +44,9 @@ static int name_one(const struct gpu_set *gpus, const char *called, struct candi
 		return err_set(e, ERR_USAGE, "resources.gpus: \"%s\" matches the UUIDs of several "
 			       "GPUs; write more of the UUID", called);
 	if (i < 0)
-		return err_set(e, ERR_NO_GPU, "resources.gpus: there is no GPU %s on this machine, "
-			       "which has %zu; expected an index, or a UUID or its "
-			       "beginning", called, n);
+		return err_set(e, ERR_NO_GPU, "resources.gpus: this machine has no GPU %s (number "
+			       "of GPUs: %zu); expected an index, a UUID or the start of a "
+			       "UUID", called, n);
 	if (!g[i].is_allowed)
 		return err_set(e, ERR_USAGE, "resources.gpus: GPU %s is not one of those that %s=%s "
 			       "allows", called, limit_of_environment(&g[i]),
