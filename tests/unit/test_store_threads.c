@@ -2,7 +2,7 @@
 /*
  * test_store_threads.c - many at once: two stores on one database, as two processes have it,
  * threads on each that put, read, annotate and refresh; on both databases. And a PostgreSQL
- * server that cuts connections.
+ * server that cuts connections, hangs, or is slow to read.
  */
 #include <postgresql/libpq-fe.h>
 #include <pthread.h>
@@ -19,6 +19,8 @@
 #define ROUNDS 12
 #define AT_ONCE 5
 #define OPENED 60
+#define LARGE_BYTES (size_t)(3 << 20)
+#define LARGE_ROUNDS 12
 
 struct shared {
 	struct store *store[2];
@@ -401,6 +403,59 @@ static void server_hangs(const char *url)
 	arena_release(&a);
 }
 
+/* ---- a server that is slow to read ---- */
+
+static void *spin(void *self)
+{
+	while (!atomic_load((atomic_bool *)self))
+		;
+	return NULL;
+}
+
+/*
+ * Values much larger than the socket's buffer, on CPUs that are busy: whatever part of them is
+ * sent at once, we wait for the server only where it owes us an answer.
+ */
+static void large_values(const char *url)
+{
+	struct arena a = { 0 };
+	char *text = arena_alloc(&a, LARGE_BYTES);
+	atomic_bool is_over = false;
+	uint64_t random = 1;
+	pthread_t busy[THREADS];
+	struct store *s;
+
+	if (!str_starts(str_of(url), STR("postgres")))
+		return;
+	for (size_t i = 0; i < LARGE_BYTES; i++)
+		text[i] = (char)('0' + ((random = random * 6364136223846793005u + 1) >> 33) % 64);
+	s = open_store(arena_printf(&a, "%s&tcp_user_timeout=10000", url), false);
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&busy[i], NULL, spin, &is_over), 0);
+	for (int i = 0; i < LARGE_ROUNDS; i++) {
+		struct read_run *run = make_runs(&a, "large", 2 * i, 2);
+		struct put_result out[2];
+		struct buf back = { 0 };
+
+		run[0].arrays = run[1].arrays = (struct str){ text, LARGE_BYTES - (size_t)i };
+		must(store_put(s, run, 2, STR(""), &a, out, e));
+		must(store_run_arrays(s, out[1].id, &back, e));
+		assert_true(str_eq(buf_str(&back), run[1].arrays));
+		buf_release(&back);
+	}
+	atomic_store(&is_over, true);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(busy[i], NULL);
+	store_close(s);
+	arena_release(&a);
+}
+
+static void test_large_values(void **state)
+{
+	(void)state;
+	with_stores(large_values);
+}
+
 static void test_server_hangs(void **state)
 {
 	(void)state;
@@ -422,6 +477,7 @@ int main(void)
 		cmocka_unit_test(test_opened_meanwhile),
 		cmocka_unit_test(test_connections_cut),
 		cmocka_unit_test(test_server_hangs),
+		cmocka_unit_test(test_large_values),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

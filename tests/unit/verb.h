@@ -341,7 +341,7 @@ static const char *const verb_serve_varies[] = {
 	"Slow by server", "Settled means: ", "Prompt salt: ", "salt_key = ", "runs.saved = ",
 	"the saved result is that of run ", "requests_role_first = ", "-Mean TTFT with/without",
 	"-Maximum TTFT", "-|:-",
-	"context_slope_ms = ",
+	"Median TTFT of attempted (ms): ", "context_slope_ms = ",
 	"TTFT per 1000 prompt tokens (ms): ", "-profllm.percentiles", "itl_segment_ms.n = ", "/4"
 	" [", "/2 [",
 	"-profllm.settled", "-profllm.notes", "-profllm.reasons", "-profllm.host",

@@ -114,16 +114,15 @@ static void no_notice(void *self, const PGresult *r)
 
 /* ---- waiting for the server ---- */
 
-/* Waits until the server has sent or accepted something. */
-static int await(struct postgres *p, struct err *e)
+/* Waits until the server has sent something, or accepted some of what PQflush left unsent. */
+static int await(struct postgres *p, bool is_unsent, struct err *e)
 {
-	struct pollfd at = { .fd = lib.PQsocket(p->connection), .events = POLLIN };
-	int unsent = lib.PQflush(p->connection), n;
+	struct pollfd at = { .fd = lib.PQsocket(p->connection),
+			     .events = is_unsent ? POLLIN | POLLOUT : POLLIN };
+	int n;
 
-	if (unsent < 0 || at.fd < 0)
+	if (at.fd < 0)
 		return fail(p, NULL, e);
-	if (unsent)
-		at.events |= POLLOUT;
 	do
 		n = poll(&at, 1, p->silent_ms);
 	while (n < 0 && errno == EINTR);
@@ -143,11 +142,24 @@ static int await(struct postgres *p, struct err *e)
 		       p->silent_ms / 1000.0);
 }
 
+/* Sends what is left of all queries; the server need not have answered. */
+static int send_all(struct postgres *p, struct err *e)
+{
+	int unsent;
+
+	while ((unsent = lib.PQflush(p->connection)) > 0)
+		if (await(p, true, e) < 0)
+			return -1;
+	return unsent < 0 ? fail(p, NULL, e) : 0;
+}
+
 /* The next result; NULL: that was all, or *rc is -1. */
 static PGresult *next_result(struct postgres *p, int *rc, struct err *e)
 {
-	while (lib.PQflush(p->connection) > 0 || lib.PQisBusy(p->connection))
-		if (await(p, e) < 0) {
+	int unsent;
+
+	while ((unsent = lib.PQflush(p->connection)) > 0 || lib.PQisBusy(p->connection))
+		if (unsent < 0 ? fail(p, NULL, e) : await(p, unsent > 0, e)) {
 			*rc = -1;
 			return NULL;
 		}
@@ -481,10 +493,7 @@ static int send_on(struct postgres *p, const char *sql, const struct params *par
 				 params->format, 1))
 		return fail(p, NULL, e);
 	/* Otherwise large values would pile up here. */
-	while (lib.PQflush(p->connection) > 0)
-		if (await(p, e) < 0)
-			return -1;
-	return 0;
+	return send_all(p, e);
 }
 
 /* BEGIN and its like are not prepared: a transaction that failed takes no prepared statement. */
