@@ -88,6 +88,7 @@ static inline void run_mask_all(struct buf *b, unsigned how)
 		{ "about [0-9#]+ (s|min)", "about # s" },
 		{ "(VALID|DEGRADED|INVALID)([:.].*|$)", "VERDICT" },
 		{ "-{3,}", "---" }, { " {2,}", "  " }, { " +$", "" },
+		{ "  [0-9]{3,}  ", "  #  " }, /* a rate that happens to be whole */
 	};
 
 	for (size_t i = 0; i < sizeof(always) / sizeof(*always); i++)
