@@ -389,6 +389,9 @@ sub attempt {
 	my ($fired) = unpack 'Q', substr $run->{shared}, FIRED_AT, 8;
 	my @why = complaints($line, $run, $clean);
 
+	# A claimed file whose size is unknown stays: it might hold the result.
+	@why = grep { !/^(\S+) is half of JSON$/ || $run->{files}{$1} ne '' } @why
+		if $kinds[$point->{kind}] eq 'stat' && place($point) =~ /^give_up /;
 	$sum{tries}++;
 	$sum{fired}++ if $fired;
 	$of_kind{$kinds[$point->{kind}]}[1]++ if $fired;
@@ -424,7 +427,9 @@ sub torture {
 	}
 	my $run = execute($line, INJECT_SHORT => $o{seed});
 	my @why = complaints($line, $run, $clean);
-	push @why, "exit status $run->{status}, not $clean->{status}" if $run->{status} ne $clean->{status};
+	# Short reads cost time, of which a verdict speaks.
+	push @why, "exit status $run->{status}, not $clean->{status}"
+		if $run->{status} ne $clean->{status} && !($run->{status} eq '3' && $line =~ /--strict/);
 	$sum{cut} += unpack 'Q', substr $run->{shared}, POINT_AT - 8, 8;
 	report($line, $run, undef, 0, 0, @why) if @why;
 	@tries = grep { !$tried{"$_->[0]{key} $_->[1]"} } @tries if $o{new};
