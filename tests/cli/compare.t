@@ -439,6 +439,12 @@ is_deeply([map { $_->{'Test name'} } @$records], [qw(throughput_z serving_x)],
 is($records->[1]{'# of max concurrency.'}, 8, 'markdown: records have display names');
 status_is('its records', 0, undef, '-f', 'md/benchmark_results.json', '-f', 'da/benchmark_results.json',
 	'--html-out-dir', 'from-md');
+mkdir 'unread';
+symlink '/proc/self/mem', 'unread/serving_y.json' or die "$!\n"; # opened, and not read
+$r = run(args => [qw(bench markdown -r unread)]);
+is($r->{status}, 1, 'markdown: a result that cannot be read is not left out');
+like($r->{err}, qr/cannot read unread\/serving_y\.json: /, 'markdown: it is named');
+ok(!-e 'unread/benchmark_results.md', 'markdown: and no table is written');
 $r = run(args => [qw(bench markdown -r nowhere)]);
 is($r->{status}, 1, 'markdown: no folder');
 like($r->{err}, qr/results folder does not exist: nowhere/, 'markdown: upstream\'s sentence');

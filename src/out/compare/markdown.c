@@ -448,6 +448,8 @@ static int add_file(struct markdown_tables *t, const char *path, struct buf *lin
 	struct err why = { 0 };
 
 	if (frame_read_file(&f, path, a, &why) < 0) {
+		if (why.code == ERR_IO) /* a result of which nothing is known is not left out */
+			return err_set(e, ERR_IO, "%s", why.text);
 		buf_printf(lines, "%s\n", why.text);
 		return 0;
 	}
