@@ -300,13 +300,14 @@ bool auth_is_origin(struct str origin, struct str host)
 #define WRONG_TOKEN "this token is not one of this dashboard's; " HOW_TO
 
 /* Set-Cookie for pages of this host; token empty: deletes the cookie. */
-static const char *cookie(struct arena *a, struct str host, struct str token)
+static const char *cookie(struct arena *a, struct str host, bool is_https, struct str token)
 {
 	char name[AUTH_COOKIE_CHARS_MAX];
 
 	auth_cookie_name(host, name);
-	return arena_printf(a, "%s=%.*s; Path=/; Max-Age=%d; HttpOnly; SameSite=Strict", name,
-			    (int)token.n, token.n ? token.p : "", token.n ? COOKIE_SECONDS : 0);
+	return arena_printf(a, "%s=%.*s; Path=/; Max-Age=%d; HttpOnly; SameSite=Strict%s", name,
+			    (int)token.n, token.n ? token.p : "", token.n ? COOKIE_SECONDS : 0,
+			    is_https ? "; Secure" : "");
 }
 
 /* ---- whether they may ---- */
@@ -358,10 +359,12 @@ bool login_check(struct exchange *x)
 		x->not_before_ns = clock_mono_ns() + EXCHANGE_LATE_NS;
 	/* Not for /api/login, whose answer has the new cookie. */
 	if (is_wrong && !bearer.n && (needed != AUTH_NONE || strcmp(x->method, "POST") != 0))
-		exchange_add_header(x, "Set-Cookie", cookie(&x->arena, x->head.host, STR("")));
+		exchange_add_header(x, "Set-Cookie", cookie(&x->arena, x->head.host, x->is_https,
+							    STR("")));
 	x->request.who = v.who;
 	x->request.role = v.role;
 	x->request.host = x->head.host;
+	x->request.is_https = x->is_https;
 	if (v.role < needed)
 		refuse(x, &v, is_wrong, needed);
 	return v.role >= needed;
@@ -405,7 +408,8 @@ bool login_by_address(struct exchange *x)
 			    arena_printf(&x->arena, "%.*s%s", (int)path.n, path.p,
 					 rest.len ? rest.data : ""));
 	if (auth_visit(a, token).token)
-		exchange_add_header(x, "Set-Cookie", cookie(&x->arena, x->head.host, token));
+		exchange_add_header(x, "Set-Cookie", cookie(&x->arena, x->head.host, x->is_https,
+							    token));
 	else if (a->n)
 		x->not_before_ns = clock_mono_ns() + EXCHANGE_LATE_NS;
 	buf_release(&rest);
@@ -425,7 +429,7 @@ static int login_route(const struct web_request *r, struct web_answer *a, struct
 		a->is_late = true;
 		return err_set(e, ERR_USAGE, WRONG_TOKEN);
 	}
-	web_set_header(r, a, "Set-Cookie", cookie(r->arena, r->host, token));
+	web_set_header(r, a, "Set-Cookie", cookie(r->arena, r->host, r->is_https, token));
 	json_member_bool(&a->json, "ok", true);
 	return 0;
 }
@@ -433,7 +437,7 @@ static int login_route(const struct web_request *r, struct web_answer *a, struct
 static int logout_route(const struct web_request *r, struct web_answer *a, struct err *e)
 {
 	(void)e;
-	web_set_header(r, a, "Set-Cookie", cookie(r->arena, r->host, STR("")));
+	web_set_header(r, a, "Set-Cookie", cookie(r->arena, r->host, r->is_https, STR("")));
 	json_member_bool(&a->json, "ok", true);
 	return 0;
 }

@@ -40,6 +40,7 @@ struct web_request {
 	struct str who;                /* who asks: the token's name, or "local"; empty: no token */
 	enum auth_role role;           /* what they may do: at least what the route needs */
 	struct str host;               /* the Host header */
+	bool is_https;                 /* the browser speaks TLS, says a proxy that is believed */
 	const atomic_bool *is_gone;    /* the client has closed its connection; NULL: not known */
 };
 

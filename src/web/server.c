@@ -491,10 +491,12 @@ static struct str header(struct MHD_Connection *c, const char *name)
 static void read_client(struct exchange *x, struct MHD_Connection *c)
 {
 	struct sockaddr_storage from = line_of(c)->address, named;
+	bool is_proxy;
 
 	server_address_text(&from, x->client);
-	if (client_is_proxy(x->web, x->client) &&
-	    client_forwarded(header(c, "X-Forwarded-For"), &named)) {
+	is_proxy = client_is_proxy(x->web, x->client);
+	x->is_https = is_proxy && str_is(header(c, "X-Forwarded-Proto"), "https");
+	if (is_proxy && client_forwarded(header(c, "X-Forwarded-For"), &named)) {
 		from = named;
 		server_address_text(&from, x->client);
 	}

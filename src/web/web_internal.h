@@ -114,6 +114,7 @@ struct exchange {
 	struct str raw_path, query;
 	struct exchange_head head;
 	char client[64];           /* address, for the log; "unix" */
+	bool is_https;             /* X-Forwarded-Proto of a proxy that is believed */
 	char local[64];            /* the address it was sent to; "": a Unix socket */
 	uint64_t user;             /* tells apart those whose requests are counted: work.c */
 	const struct web_route *route;

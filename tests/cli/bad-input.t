@@ -546,6 +546,18 @@ for my $signal (qw(INT TERM)) {
 	unlink 'int.json', 'int.rec';
 }
 
+# A dashboard behind TLS: its certificate is trusted by the environment.
+if (@tls) {
+	my $url = 'https://127.0.0.1:' . start_sim(@tls)->{port};
+
+	spew('sent.json', '{}');
+	check_run('ingest --server: a certificate nobody vouches for', run(args => ['ingest', 'sent.json',
+		'--server', $url]), { status => 1, err => 'profllm ingest: *self-signed certificate; use --cacert '
+			. 'FILE, or for a command without it the environment variable SSL_CERT_FILE=FILE' });
+	check_run('ingest --server: vouched for', run(args => ['ingest', 'sent.json', '--server', $url],
+		env => { SSL_CERT_FILE => 'cert.pem' }), { status => 1, err => "profllm ingest: $url answered 404*" });
+}
+
 my $silent = start_raw(undef);
 my @stages = (
 	['the dataset is made', sub { $_[0] =~ /^Namespace/ }, @load, qw(--num-prompts 200000

@@ -307,6 +307,14 @@ ask($d, 'GET', '/api/jobs', undef, %bob, 'X-Forwarded-For' => '198.51.100.7, 203
 wait_for('a line', sub { (slurp('access2.jsonl') // '') =~ m{/api/jobs.*\n} });
 like(slurp('access2.jsonl'), qr{"client": "203.0.113.9"}, 'but a proxy that was named');
 
+# So does TLS: the cookie is then for TLS only.
+for ('https', 'http') {
+	my $r = ask($d, 'POST', '/api/login', { token => 'alice-alice-alice-1' },
+		'X-Forwarded-Proto' => $_);
+	is(scalar($r->{headers}{"set-cookie"} =~ /; SameSite=Strict; Secure$/), $_ eq "https",
+		"$_ in front of the proxy: whether the cookie is for TLS only");
+}
+
 # ---- turns ----
 
 # Each a question of its own, so that none is answered from what is kept.

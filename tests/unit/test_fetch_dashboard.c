@@ -188,6 +188,39 @@ static void a_socket_is_known_by_its_path(void **state)
 	}
 }
 
+/* A proxy answers with pages of its own, which say nothing to the user of a command. */
+static void answers_are_explained(void **state)
+{
+	static const struct { long status; const char *body, *redirect, *says; } rows[] = {
+		{ 403, "{\"detail\": \"no\\nway\"}", NULL, "answered 403: no way" },
+		{ 422, "plain\ttext", NULL, "answered 422: plain text" },
+		{ 503, "", NULL, "answered 503" },
+		{ 404, "<html>404</html>", NULL, "answered 404" },
+		{ 413, "<html>413</html>", NULL, "answered 413: a proxy in front of the dashboard accepts "
+		  "no body of this size; nginx has client_max_body_size for that" },
+		{ 502, "\n<html>502</html>", NULL, "answered 502: a proxy in front of the dashboard "
+		  "cannot reach it" },
+		{ 400, "<p>The plain HTTP request was sent to HTTPS port</p>", NULL,
+		  "answered 400: this port expects TLS: write https:// instead of http://" },
+		{ 301, "<html>301</html>", "https://a:1",
+		  "answered 301: it redirects to https://a:1; name that address" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct fetch_reply reply = { .status = rows[i].status };
+		struct buf text = { 0 };
+
+		buf_add_text(&reply.body, rows[i].body);
+		if (rows[i].redirect)
+			buf_add_text(&reply.redirect, rows[i].redirect);
+		dashboard_add_answer(&reply, &text);
+		assert_string_equal(text.data, rows[i].says);
+		fetch_reply_release(&reply);
+		buf_release(&text);
+	}
+}
+
 static void there_may_be_no_folder(void **state)
 {
 	struct buf path = { 0 };
@@ -209,6 +242,7 @@ int main(void)
 		cmocka_unit_test(a_file_that_is_named_takes_precedence),
 		cmocka_unit_test(the_file_is_private),
 		cmocka_unit_test(a_socket_is_known_by_its_path),
+		cmocka_unit_test(answers_are_explained),
 		cmocka_unit_test(there_may_be_no_folder),
 	};
 

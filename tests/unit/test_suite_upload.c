@@ -66,7 +66,7 @@ static void answers(void **state)
 		{ 'd', { GONE, GONE, GONE, GONE }, UPLOAD_SPOOLED, 4, "answered 503); it waits" },
 		{ 'e', { DENIED }, UPLOAD_SPOOLED, 1, "answered 401); it waits" },
 		{ 'f', { BAD }, -1, 1, "one.json was not uploaded: http" },
-		{ 'g', { MOVED }, -1, 1, "answered 302" },
+		{ 'g', { MOVED }, -1, 1, "answered 302: it redirects to http://127.0.0.1:1; name" },
 	};
 
 	(void)state;

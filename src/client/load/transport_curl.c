@@ -18,6 +18,7 @@
 #define CURL_DISABLE_TYPECHECK /* its macros would hide the functions */
 #include <curl/curl.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 
 #include "client/http/head.h"
@@ -355,15 +356,19 @@ static size_t on_bytes(char *data, size_t size, size_t n, void *self)
 
 static void set_tls(CURL *easy, const struct transport_opts *o)
 {
+	/* libcurl ignores the variable, which OpenSSL and so our own transport read. */
+	const char *set = getenv("SSL_CERT_FILE");
+	const char *ca = o->ca_file ? o->ca_file : set && *set ? set : NULL;
+
 	lib.curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 	lib.curl_easy_setopt(easy, CURLOPT_SSL_SESSIONID_CACHE, 0L);
 	lib.curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, o->is_insecure ? 0L : 1L);
 	lib.curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, o->is_insecure ? 0L : 2L);
 	lib.curl_easy_setopt(easy, CURLOPT_PROXY_SSL_VERIFYPEER, o->is_insecure ? 0L : 1L);
 	lib.curl_easy_setopt(easy, CURLOPT_PROXY_SSL_VERIFYHOST, o->is_insecure ? 0L : 2L);
-	if (o->ca_file) {
-		lib.curl_easy_setopt(easy, CURLOPT_CAINFO, o->ca_file);
-		lib.curl_easy_setopt(easy, CURLOPT_PROXY_CAINFO, o->ca_file);
+	if (ca) {
+		lib.curl_easy_setopt(easy, CURLOPT_CAINFO, ca);
+		lib.curl_easy_setopt(easy, CURLOPT_PROXY_CAINFO, ca);
 	}
 	if (o->cert_file) {
 		lib.curl_easy_setopt(easy, CURLOPT_SSLCERT, o->cert_file);

@@ -120,10 +120,8 @@ static enum reply post(struct reporter *r, const char *path, struct str body, in
 			*out = NULL;
 	}
 	if (what != REPLY_TAKEN && !e.code) {
-		struct str detail = json_text(json_get(*out, "detail"), STR(""));
-
-		buf_printf(&why, "it answered %ld%s%.*s", reply.status, detail.n ? ": " : "",
-			   (int)detail.n, detail.n ? detail.p : "");
+		buf_add_text(&why, "it ");
+		dashboard_add_answer(&reply, &why);
 	}
 	r->has_failed = what != REPLY_TAKEN;
 	r->is_refused |= what == REPLY_REFUSED;

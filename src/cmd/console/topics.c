@@ -253,7 +253,9 @@ static const struct topic {
 	{ ERRORS, "database_unreachable",
 	  "PostgreSQL refuses the connection or does not answer.",
 	  "Try the same address with `psql`. Check host, port, user, password (`PGPASSWORD` or "
-	  "`~/.pgpass`) and whether the server accepts connections from this machine.",
+	  "`~/.pgpass`) and whether the server accepts connections from this machine. A database "
+	  "that does not exist yet is created by `createdb --owner USER DATABASE` "
+	  "([PostgreSQL](guide/store.md#postgresql)).",
 	  "psql postgresql://USER@HOST/DATABASE -c 'select 1'" },
 	{ ERRORS, "token_file_needed",
 	  "The dashboard was to listen on an address that other machines reach. Who can use it can "

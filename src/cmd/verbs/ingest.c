@@ -319,16 +319,20 @@ static int tell_answer(struct ingest *g, const char *path, struct str bytes,
 	return rc;
 }
 
-static int say_status(const struct ingest *g, long status, const struct json_value *answer,
-		      struct err *e)
+static int say_status(const struct ingest *g, const struct fetch_reply *reply, struct err *e)
 {
-	struct str detail = json_text(json_get(answer, "detail"), STR(""));
+	struct buf text = { 0 };
 
-	if (status == 401 && !g->o->token_file)
+	if (reply->status == 401 && !g->o->token_file)
 		return err_set(e, ERR_NET, "%s answered 401: a token with the role upload is required; "
 			       "--token-file names the file that has it", g->o->server);
-	return err_set(e, ERR_NET, "%s answered %ld%s%.*s", g->o->server, status, detail.n ? ": " : "",
-		       (int)(detail.n < 500 ? detail.n : 500), detail.n ? detail.p : "");
+	if (reply->status == 401)
+		return err_set(e, ERR_NET, "%s answered 401: the token in %s is not one of this "
+			       "dashboard's", g->o->server, g->o->token_file);
+	dashboard_add_answer(reply, &text);
+	err_set(e, ERR_NET, "%s %s", g->o->server, text.data);
+	buf_release(&text);
+	return -1;
 }
 
 static bool has(struct str text, const char *part)
@@ -358,7 +362,7 @@ static int ingest_send(struct ingest *g, const char *path, struct str bytes, boo
 			invalid.outcome = INGEST_SKIPPED;
 		ingest_tell(g, path, &invalid, 1, NULL, 0);
 	} else if (rc == 0 && (reply.status < 200 || reply.status > 299)) {
-		rc = say_status(g, reply.status, answer, e);
+		rc = say_status(g, &reply, e);
 	} else if (rc == 0) {
 		rc = tell_answer(g, path, bytes, answer, &a, e);
 	}

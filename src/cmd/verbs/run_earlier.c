@@ -149,7 +149,7 @@ static int ask(struct earlier *x, const char *path, struct buf *out, struct err 
 {
 	struct fetch_opts how = dashboard_opts(x->dashboard);
 	struct fetch_reply reply = { 0 };
-	struct buf url = { 0 };
+	struct buf url = { 0 }, text = { 0 };
 	int rc;
 
 	how.cancel = cli_is_interrupted();
@@ -157,13 +157,15 @@ static int ask(struct earlier *x, const char *path, struct buf *out, struct err 
 	buf_add_str(&url, buf_str(&x->dashboard->base));
 	buf_add_text(&url, path);
 	rc = fetch(url.data, NULL, &how, &reply, e);
-	if (rc == 0 && reply.status != 200)
-		rc = err_set(e, ERR_NET, "%.*s answered %ld", (int)x->dashboard->base.len,
-			     x->dashboard->base.data, reply.status);
+	if (rc == 0 && reply.status != 200) {
+		dashboard_add_answer(&reply, &text);
+		rc = err_set(e, ERR_NET, "%s %s", x->dashboard->base.data, text.data);
+	}
 	if (rc == 0)
 		buf_add_str(out, buf_str(&reply.body));
 	fetch_reply_release(&reply);
 	buf_release(&url);
+	buf_release(&text);
 	return rc;
 }
 

@@ -8,6 +8,7 @@
 #include "cmd/console/cli.h"
 #include "cmd/verbs/cmd.h"
 #include "core/base/file.h"
+#include "core/base/redact.h"
 #include "core/json/write.h"
 #include "results/index/filter.h"
 #include "results/index/index.h"
@@ -141,17 +142,13 @@ int cmd_restore(struct cli *c, void *opts)
 {
 	const struct keep_opts *o = opts;
 	struct err *e = &c->err;
-	struct err why = { 0 };
 
 	if (!o->file)
 		return err_set(e, ERR_USAGE, "FILE is missing: a file written by profllm backup");
 	if (!file_exists(o->file))
 		return err_set(e, ERR_USAGE, "%s does not exist", o->file);
-	/* --force overrides this refusal only. */
-	if (store_restore(keep_place(o, &c->arena), o->file, o->is_forced, &why) < 0)
-		return err_set(e, why.code, "%s%s", why.text,
-			       strstr(why.text, " is not empty: ")
-			       ? "; --force replaces its contents" : "");
+	if (store_restore(keep_place(o, &c->arena), o->file, o->is_forced, e) < 0)
+		return -1;
 	printf("the store now has the contents of %s\n", o->file);
 	return 0;
 }
@@ -163,6 +160,7 @@ int cmd_store_convert(struct cli *c, void *opts)
 	const char *folder = getenv("TMPDIR");
 	char *path = arena_printf(&c->arena, "%s/profllm-convert-%ld",
 				  folder && *folder ? folder : "/tmp", (long)getpid());
+	struct buf done = { 0 };
 	struct store *store;
 	int rc;
 
@@ -176,7 +174,10 @@ int cmd_store_convert(struct cli *c, void *opts)
 		rc = store_restore(o->to, path, o->is_forced, e);
 	unlink(path);
 	if (rc == 0)
-		printf("%s now has the contents of %s\n", o->to, keep_place(o, &c->arena));
+		buf_printf(&done, "%s now has the contents of %s\n", o->to, keep_place(o, &c->arena));
+	redact_tail(&done, 0, REDACT_DATA); /* URLs may have passwords */
+	printf("%.*s", (int)done.len, done.len ? done.data : "");
+	buf_release(&done);
 	return rc;
 }
 
@@ -238,10 +239,16 @@ static int repair(const struct keep_opts *o, struct err *e)
 	return 0;
 }
 
-/* Also where SQLite only says that a table is missing. */
-static int add_remedy(struct err *e)
+/* What helps where something is wrong with this store. */
+static const char *remedy(const struct keep_opts *o)
 {
-	return strstr(e->text, STORE_REMEDY) ? -1 : err_add(e, ". " STORE_REMEDY);
+	return o->store && store_is_postgres(o->store) ? STORE_REMEDY_BACKUP : STORE_REMEDY;
+}
+
+/* Also where SQLite only says that a table is missing. */
+static int add_remedy(const struct keep_opts *o, struct err *e)
+{
+	return strstr(e->text, STORE_REMEDY) ? -1 : err_add(e, ". %s", remedy(o));
 }
 
 /* Prints findings on stdout; 1 when there are some. */
@@ -255,18 +262,18 @@ int cmd_store_check(struct cli *c, void *opts)
 	int rc;
 
 	if ((o->is_repairing && repair(o, e) < 0) || keep_open(o, true, true, &store, e) < 0)
-		return e->code == ERR_RUN ? add_remedy(e) : -1;
+		return e->code == ERR_RUN ? add_remedy(o, e) : -1;
 	print_columns(store);
 	rc = store_check(store, &c->arena, &finding, &n, e);
 	if (rc == 0)
 		rc = note_left_out(store, &c->arena, e);
 	store_close(store);
 	if (rc < 0)
-		return e->code == ERR_RUN ? add_remedy(e) : -1;
+		return e->code == ERR_RUN ? add_remedy(o, e) : -1;
 	for (size_t i = 0; i < n; i++)
 		printf("%.*s\n", (int)finding[i].n, finding[i].p);
 	if (n)
-		printf("note: " STORE_REMEDY "\n");
+		printf("note: %s\n", remedy(o));
 	if (n == 0)
 		printf("nothing is wrong\n");
 	return n > 0;

@@ -39,8 +39,6 @@ struct upload_run {
 	bool may_have;   /* it was there before: traces of it may be, too */
 };
 
-#define ANSWER_BYTES_SHOWN 300
-
 static void tell(void (*to)(void *self, const char *text), void *self, const char *text)
 {
 	if (to)
@@ -68,17 +66,13 @@ static enum answer upload_judge(long status)
 	return REFUSED;
 }
 
-/* Appends the answer without line breaks. */
 static void upload_say(const struct fetch_reply *reply, const char *url, struct err *e)
 {
-	struct str body = buf_str(&reply->body);
-	char text[ANSWER_BYTES_SHOWN + 1];
-	size_t n = body.n < ANSWER_BYTES_SHOWN ? body.n : ANSWER_BYTES_SHOWN;
+	struct buf text = { 0 };
 
-	for (size_t i = 0; i < n; i++)
-		text[i] = (unsigned char)body.p[i] < ' ' ? ' ' : body.p[i];
-	text[n] = 0;
-	err_set(e, ERR_NET, "%s answered %ld%s%s", url, reply->status, n ? ": " : "", text);
+	dashboard_add_answer(reply, &text);
+	err_set(e, ERR_NET, "%s %s", url, text.data);
+	buf_release(&text);
 }
 
 /* The number that the dashboard gave the run, else the document's run_id. */

@@ -16,8 +16,10 @@
 #include "core/base/file.h"
 #include "core/base/mem.h"
 #include "core/base/redact.h"
+#include "core/json/read.h"
 
 #define TOKEN_BYTES_MAX 4096
+#define ANSWER_BYTES_SHOWN 500
 #define UNIX_PREFIX "unix:"
 #define UNIX_BASE "http://localhost" /* what requests over a Unix socket name */
 #define SOCKET_DIGITS 24             /* of a path's digest, which names its file */
@@ -288,6 +290,55 @@ struct fetch_opts dashboard_opts(struct dashboard *d)
 		.header = d->headers, .unix_socket = d->socket.len ? d->socket.data : NULL,
 		.proxy = d->is_own || d->socket.len ? "" : NULL,
 	};
+}
+
+/* Whether an answer is a web page, which a dashboard's API never sends. */
+static bool is_page(struct str body)
+{
+	return str_starts(str_trim(body), STR("<"));
+}
+
+/* What the page of a proxy means; NULL: nothing that is known. */
+static const char *meaning(long status, struct str body)
+{
+	static const struct { long status; const char *text; } known[] = {
+		{ 413, "a proxy in front of the dashboard accepts no body of this size; nginx has "
+		       "client_max_body_size for that" },
+		{ 502, "a proxy in front of the dashboard cannot reach it" },
+		{ 503, "a proxy in front of the dashboard limits requests, or cannot reach it" },
+		{ 504, "a proxy in front of the dashboard gets no answer from it" },
+	};
+
+	if (status == 400 && memmem(body.p, body.n, "HTTPS port", strlen("HTTPS port")))
+		return "this port expects TLS: write https:// instead of http://";
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (known[i].status == status)
+			return known[i].text;
+	return NULL;
+}
+
+void dashboard_add_answer(const struct fetch_reply *r, struct buf *out)
+{
+	struct str body = buf_str(&r->body), detail = { 0 };
+	struct json_value *answer = NULL;
+	struct arena a = { 0 };
+	const char *text = is_page(body) ? meaning(r->status, body) : NULL;
+
+	if (json_parse(&a, body, &answer, NULL) == 0)
+		detail = json_text(json_get(answer, "detail"), body);
+	else if (!is_page(body))
+		detail = body;
+	detail.n = detail.n < ANSWER_BYTES_SHOWN ? detail.n : ANSWER_BYTES_SHOWN;
+	buf_printf(out, "answered %ld", r->status);
+	if (r->redirect.len)
+		buf_printf(out, ": it redirects to %s; name that address", r->redirect.data);
+	else if (text)
+		buf_printf(out, ": %s", text);
+	else if (detail.n)
+		buf_add_text(out, ": ");
+	for (size_t i = 0; i < detail.n && !text && !r->redirect.len; i++)
+		buf_add_char(out, (unsigned char)detail.p[i] < ' ' ? ' ' : detail.p[i]);
+	arena_release(&a);
 }
 
 void dashboard_release(struct dashboard *d)

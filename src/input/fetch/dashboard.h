@@ -39,6 +39,11 @@ int dashboard_find(const char *name, const char *token_file, struct dashboard *d
 int dashboard_find_printed(const char *url, struct dashboard *d, struct err *e);
 /* header, unix_socket and proxy for requests to it; borrowed from d. */
 struct fetch_opts dashboard_opts(struct dashboard *d);
+/*
+ * Appends "answered 413: ..." for an answer of any status: the detail that a dashboard gives, or what
+ * the page of a proxy in front of it means.
+ */
+void dashboard_add_answer(const struct fetch_reply *r, struct buf *out);
 /* Forgets the token, too. */
 void dashboard_release(struct dashboard *d);
 /* A name that means the same from another folder. Caller frees. */

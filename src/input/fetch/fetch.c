@@ -152,6 +152,14 @@ static struct curl_slist *header_list(const struct fetch_opts *o, bool is_post)
 	return list;
 }
 
+/* Certificates to trust. libcurl ignores the variable, which OpenSSL and the curl command read. */
+static const char *ca_file(const struct fetch_opts *o)
+{
+	const char *set = getenv("SSL_CERT_FILE");
+
+	return o->ca_file ? o->ca_file : set && *set ? set : NULL;
+}
+
 static void set_up(CURL *curl, const char *url, const struct str *body,
 		   const struct fetch_opts *o, struct curl_slist *headers,
 		   struct fetch_reply *reply, char *message)
@@ -176,8 +184,8 @@ static void set_up(CURL *curl, const char *url, const struct str *body,
 	}
 	if (o->unix_socket)
 		lib.curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, o->unix_socket);
-	if (o->ca_file)
-		lib.curl_easy_setopt(curl, CURLOPT_CAINFO, o->ca_file);
+	if (ca_file(o))
+		lib.curl_easy_setopt(curl, CURLOPT_CAINFO, ca_file(o));
 	if (o->cert_file) {
 		lib.curl_easy_setopt(curl, CURLOPT_SSLCERT, o->cert_file);
 		lib.curl_easy_setopt(curl, CURLOPT_SSLKEY,
@@ -213,7 +221,11 @@ static int failed(CURLcode code, const char *message, const struct fetch_reply *
 	if (reply->head_bytes > HTTP_HEADS_BYTES_MAX)
 		return err_set(e, ERR_LIMIT, "the headers and trailers of the answer from %s "
 			       "exceed the limit of %d bytes", url, HTTP_HEADS_BYTES_MAX);
-	return err_set(e, ERR_NET, "%s: %s", url, *message ? message : lib.curl_easy_strerror(code));
+	err_set(e, ERR_NET, "%s: %s", url, *message ? message : lib.curl_easy_strerror(code));
+	if (code == CURLE_PEER_FAILED_VERIFICATION && !o->ca_file)
+		err_add(e, "; use --cacert FILE, or for a command without it the environment "
+			   "variable SSL_CERT_FILE=FILE");
+	return -1;
 }
 
 static void classify(CURL *curl, CURLcode code, struct fetch_reply *reply)
@@ -261,15 +273,28 @@ static void classify(CURL *curl, CURLcode code, struct fetch_reply *reply)
 	}
 }
 
+/* The part of a URL before its path. */
+static void add_place(struct str url, struct buf *out)
+{
+	struct str rest = str_after(url, "://");
+
+	buf_add(out, url.p, rest.n ? (size_t)(rest.p - url.p) : 0);
+	buf_add_str(out, str_cut(&rest, '/'));
+}
+
 /* Ends a request: sets its result and releases everything it used. */
 static int finish(CURL *curl, CURLcode code, const char *message, struct curl_slist *headers,
 		  const char *url, const struct fetch_opts *o, struct fetch_reply *reply,
 		  struct err *e)
 {
+	char *to = NULL;
+
 	if (curl)
 		lib.curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &reply->status);
 	if (curl && code != CURLE_OK)
 		classify(curl, code, reply);
+	if (curl && lib.curl_easy_getinfo(curl, CURLINFO_REDIRECT_URL, &to) == CURLE_OK && to)
+		add_place(str_of(to), &reply->redirect);
 	if (curl)
 		handle_give_back(o->pool, curl);
 	lib.curl_slist_free_all(headers);
@@ -336,6 +361,7 @@ int fetch_send_file(const char *url, const char *field, const char *path,
 void fetch_reply_release(struct fetch_reply *r)
 {
 	buf_release(&r->body);
+	buf_release(&r->redirect);
 	buf_release(&r->head);
 }
 

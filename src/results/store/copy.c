@@ -264,8 +264,7 @@ static int restore(struct db *from, struct db *to, const char *where, bool is_fo
 	if (is_empty(to, &empty, e) < 0)
 		return -1;
 	if (!empty && !is_forced)
-		return err_set(e, ERR_USAGE, "%s is not empty: a restore would replace what it holds",
-			       where);
+		return err_set(e, ERR_USAGE, "%s is not empty; --force replaces what it holds", where);
 	if (clear(to, e) < 0 ||
 	    (to->hooks->is_partitioned && partitions_like(from, to, e) < 0) ||
 	    copy_tables(from, to, e) < 0)

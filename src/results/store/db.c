@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* db.c - code common to both databases. */
 #include <assert.h>
+#include <ctype.h>
 #include <math.h>
 #include <sys/random.h>
 
@@ -27,6 +28,33 @@ int store_check_url(const char *url, struct err *e)
 	return db_hooks_of(url, &place, e) ? 0 : -1;
 }
 
+/*
+ * Whether a password has an unescaped @, / or ?: libpq would take what follows it for the host, the
+ * port or options, and quote it in its error. url: what follows "//".
+ */
+static bool is_password_cut(struct str url)
+{
+	size_t n = 0, n_at = 0;
+	struct str rest, port;
+
+	while (n < url.n && !strchr("/?#", url.p[n]))
+		n_at += url.p[n++] == '@';
+	rest = (struct str){ url.p + n, url.n - n };
+	port = (struct str){ url.p, n };
+	while (port.n && memchr(port.p, ':', port.n))
+		str_cut(&port, ':');
+	for (n = 0; n < port.n && isdigit((unsigned char)port.p[n]);)
+		n++;
+	return n_at > 1 || (n_at == 0 && n < port.n && memchr(rest.p, '@', rest.n));
+}
+
+bool store_is_postgres(const char *url)
+{
+	const char *place;
+
+	return db_hooks_of(url, &place, NULL) == &db_postgres;
+}
+
 const struct db_hooks *db_hooks_of(const char *url, const char **place, struct err *e)
 {
 	static const char *const known[] = { "sqlite", "postgresql", "postgres" };
@@ -36,8 +64,13 @@ const struct db_hooks *db_hooks_of(const char *url, const char **place, struct e
 	*place = url;
 	if (!scheme.n)
 		return &db_sqlite;
-	if (str_is(scheme, "postgresql") || str_is(scheme, "postgres"))
-		return &db_postgres;
+	if (str_is(scheme, "postgresql") || str_is(scheme, "postgres")) {
+		if (!is_password_cut(str_after(str_of(url), "//")))
+			return &db_postgres;
+		err_set(e, ERR_STORE_ADDRESS, "the password in the URL of the PostgreSQL store has a "
+			"character that ends it: write %%40 for @, %%2F for /, %%3F for ? and %%23 for #");
+		return NULL;
+	}
 	if (str_is(scheme, "sqlite")) {
 		*place = url + strlen("sqlite:");
 		return &db_sqlite;
@@ -337,6 +370,16 @@ static int too_new(const char *where, int64_t number, struct err *e)
 		       "knows them up to version %lld", where, (long long)number, (long long)newest());
 }
 
+/* A database that answers and was never a store; a damaged file of SQLite may only look like one. */
+static bool is_empty(struct db *d)
+{
+	int64_t is_missing = 0;
+
+	return d->hooks->is_partitioned &&
+	       db_integer(d, "SELECT (to_regclass('migrations') IS NULL)::int", NULL, 0, 0, &is_missing,
+			  NULL) == 0 && is_missing;
+}
+
 int migrate(struct db *d, const char *where, bool is_read_only, struct err *e)
 {
 	int64_t number = 0;
@@ -345,7 +388,10 @@ int migrate(struct db *d, const char *where, bool is_read_only, struct err *e)
 
 	/* Usually all is done: no lock for that. */
 	if (number_of(d, &number, is_read_only ? e : NULL) < 0 && is_read_only)
-		return err_wrap(e, "%s has no tables of a store", where);
+		return is_empty(d) ? err_set(e, ERR_USAGE, "%s has no tables of a store yet: "
+					     "`profllm ingest FILE --store URL` or a dashboard makes "
+					     "them", where) :
+				     err_wrap(e, "%s has no tables of a store", where);
 	if (number > newest())
 		return too_new(where, number, e);
 	if (number == newest())

@@ -60,13 +60,21 @@ struct postgres {
 	int silent_ms;
 };
 
-/* The server's sentence, in one line. */
+/* The server's sentences, in one line and without the query that it quotes. */
 static const char *said(const char *message, char out[512])
 {
 	size_t n = 0;
 
-	for (; *message && n < 511; message++)
-		out[n++] = *message == '\n' || *message == '\t' ? ' ' : *message;
+	for (; *message && n < 510; message++) {
+		bool is_blank = *message == '\n' || *message == '\t' || *message == ' ';
+
+		if (!strncmp(message, "\nLINE ", 6))
+			break;
+		if (!strncmp(message, "\n\t", 2) && n && out[n - 1] != '.')
+			out[n++] = '.';
+		if (!is_blank || (n && out[n - 1] != ' '))
+			out[n++] = is_blank ? ' ' : *message;
+	}
 	while (n && out[n - 1] == ' ')
 		n--;
 	out[n] = 0;
@@ -87,7 +95,10 @@ static int fail(struct postgres *p, const PGresult *r, struct err *e)
 	/* 53: out of something; 57: shut down; 58: the system under it. */
 	if (!strncmp(state, "53", 2) || !strncmp(state, "57", 2) || !strncmp(state, "58", 2))
 		return err_set(e, ERR_IO, "PostgreSQL: %s", said(lib.PQresultErrorMessage(r), text));
-	return err_set(e, ERR_RUN, "PostgreSQL: %s", said(lib.PQresultErrorMessage(r), text));
+	err_set(e, ERR_RUN, "PostgreSQL: %s", said(lib.PQresultErrorMessage(r), text));
+	if (!strcmp(state, "42501") || !strcmp(state, "3F000")) /* no right, no schema */
+		err_add(e, "; the role needs a database of its own: ALTER DATABASE name OWNER TO role");
+	return -1;
 }
 
 static void forget(struct postgres *p)

@@ -38,6 +38,7 @@ struct store_opts {
 
 /* Whether the text names a kind of store that exists; opens nothing. -1: ERR_STORE_ADDRESS. */
 int store_check_url(const char *url, struct err *e);
+bool store_is_postgres(const char *url);
 /* Creates a store that does not exist, unless it is opened read-only. */
 int store_open(const struct store_opts *o, struct store **out, struct err *e);
 /* Saves the snapshot if the store has one and rows have changed. */
@@ -235,8 +236,9 @@ int store_trace_drop(struct store *s, int64_t id, struct err *e);
 /* ---- maintenance ---- */
 
 /* What to do about a store that is damaged. */
-#define STORE_REMEDY "`profllm restore BACKUP --store STORE --force` puts a backup in its place; " \
-		     "without one, `sqlite3 STORE .recover` saves what can still be read"
+#define STORE_REMEDY_BACKUP "`profllm restore BACKUP --store STORE --force` puts a backup in its place"
+#define STORE_REMEDY STORE_REMEDY_BACKUP "; without one, `sqlite3 STORE .recover` saves what can " \
+		     "still be read"
 
 /* Writes one file, while the store is in use. Files of traces are not in it, and it says so. */
 int store_backup(struct store *s, const char *path, struct err *e);
