@@ -94,10 +94,10 @@ static void workloads(void **state)
 #define SLICES "dataset slices --tokenizer sim --input text.txt --num-prompts 3 --input-len 9"
 	static const struct verb_case cases[] = {
 		{ .line = "dataset show" RANDOM }, { .line = "dataset show --examples 0" RANDOM },
-		{ .line = "dataset show --json --examples 9" RANDOM },
+		{ .line = "dataset show --json --examples 9 --request-id-prefix r-" RANDOM },
 		{ .line = "dataset show --dataset-name custom --dataset-path chat.jsonl --tokenizer sim "
 		  "--skip-chat-template --num-prompts 2 --custom-output-len -1" },
-		{ .line = "dataset show --json --dataset-name custom --dataset-path chat.jsonl --tokenizer sim "
+		{ .line = "dataset show --json --request-id-prefix r- --dataset-name custom --dataset-path chat.jsonl --tokenizer sim "
 		  "--skip-chat-template --num-prompts 2" },
 		{ "dataset compile --output a.bin --seed 3" RANDOM, .varies = varies },
 		{ .line = "dataset show --dataset-name workload --dataset-path a.bin --tokenizer sim" },

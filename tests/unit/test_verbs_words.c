@@ -74,7 +74,7 @@ static void experiments(void **state)
 		{ "init odd.yaml --server 'sh -c \"echo ${HOME} # x\"' --model true --goal run",
 		  .files = "odd.yaml", .varies = varies },
 		{ "init 'a name.yaml'" SIM, .varies = varies },
-		{ "init run.yaml" SIM, .status = 2 }, { "init run.yaml --force" SIM, .status = 0 },
+		{ "init run.yaml --server sim --goal curve", .status = 2 }, { .line = "init run.yaml --force" SIM },
 		{ "init folder" SIM, .status = 2 }, { "init a.json" SIM, .status = 2 },
 		{ "init ''" SIM, .status = 2 }, { "init 'a\nb.yaml'" SIM, .status = 2 },
 		{ "init a.yaml --goal run", .status = 2 }, { "init a.yaml --server sim", .status = 2 },
