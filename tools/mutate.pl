@@ -7,8 +7,10 @@
 # Do tests notice when the program is wrong? Changes one operator, constant or branch of a source
 # file at a time, compiles that file, and runs the unit tests of its layer, then those whose
 # sources include its header: the likeliest first, then the quickest. A test notices when it fails
-# twice, or takes many times as long as without the change. `make mutate` builds what this needs;
-# nothing in the tree is changed. --again judges what survived according to FILE, an earlier output.
+# twice, or takes many times as long as without the change. What survives is judged once more with
+# the changed file under AddressSanitizer, as `make asan` runs these tests: a leak or an access out
+# of bounds is noticed, too. `make mutate` builds what this needs; nothing in the tree is changed.
+# --again judges what survived according to FILE, an earlier output.
 #
 # With --patches the changes are those of a file, and one unit test judges them all. A blank line
 # ends one; it may have several pieces, of several files:
@@ -40,6 +42,9 @@ my $compile = $ENV{MUTATE_CC} or die "run it by make mutate, which says how to c
 my $libs = $ENV{MUTATE_LIBS} // '';
 # What `make ubsan` would report ends the test.
 my $traps = '-fsanitize=undefined -fsanitize-undefined-trap-on-error';
+# What `make asan` would report, in a second round.
+my $sanitizer = '-fsanitize=address';
+$ENV{ASAN_OPTIONS} = 'detect_stack_use_after_return=1:strict_string_checks=1';
 my $least = $ENV{MUTATE_LEAST} // 85;
 my $known = 'tests/mutate-equivalent.txt';
 my ($slack_s, $times_clean) = (5, 8); # how long a test may take
@@ -143,11 +148,15 @@ sub judges
 	return grep { ($left_s -= clean_s($_)) > 0 || !$n++ } @all;
 }
 
+# What is kept of a test that is built with these flags: its object, how long it takes.
+sub kept_of { return "$build/mutate/$_[0]" . ($_[1] ? '.asan' : '') }
+
 # How long a test takes without any change, in seconds; 0 while that is unknown.
 sub clean_s
 {
-	my ($test) = @_;
-	return -s "$build/mutate/$test.clean" ? slurp("$build/mutate/$test.clean") : 0;
+	my ($test, $flags) = @_;
+	my $clean = kept_of($test, $flags) . '.clean';
+	return -s $clean ? slurp($clean) : 0;
 }
 
 # ---- mutants ----
@@ -245,10 +254,11 @@ sub run
 # Compiles a text in the place of a file. What an assertion prints has the path of the original.
 sub code_of
 {
-	my ($text, $source, $object, $path) = @_;
+	my ($text, $source, $object, $path, $flags) = @_;
+	$flags //= '';
 	(my $dir = $path) =~ s{/[^/]*$}{};
 	write_file($source, qq(#line 1 "$path"\n$text));
-	my $rc = run("$compile $traps -iquote $dir -g0 -c -o $object $source", 120, "$object.log");
+	my $rc = run("$compile $traps $flags -iquote $dir -g0 -c -o $object $source", 120, "$object.log");
 	return $rc ? undef : Digest::MD5::md5_hex(slurp($object));
 }
 
@@ -290,21 +300,38 @@ sub judge
 	return 'same' if $is_same;
 	my @judge = $unit ? $unit : judges($m->{path}, (line_of($m))[1]);
 	return ('survived', 'no unit test reaches it') if !@judge;
+	my @verdict = killer_of(\%object, $place, '', @judge);
+	return @verdict if @verdict || $o{patches};
+	for my $path (sort keys %text) {
+		my $object = $object{object_of($path)};
+
+		code_of($text{$path}, "$place/$path", $object, $path, $sanitizer) // return 'broken';
+	}
+	@verdict = killer_of(\%object, $place, $sanitizer, @judge);
+	return @verdict ? @verdict : 'survived';
+}
+
+# The first of these tests that notices, and how; an empty list when none does.
+sub killer_of
+{
+	my ($changed, $place, $flags, @judge) = @_;
+
 	for my $test (@judge) {
-		next if !prepare_test($test);
-		my @objects = map { $object{$_} // $_ } @{$objects{$test}};
-		my $main = "$build/mutate/$test.o";
-		my $made = run("$compile -Wl,-S -o $place/$test $main @objects $libs", 120,
+		next if !prepare_test($test, $flags);
+		my @objects = map { $changed->{$_} // $_ } @{$objects{$test}};
+		my $main = kept_of($test, $flags) . '.o';
+		my $made = run("$compile $flags -Wl,-S -o $place/$test $main @objects $libs", 120,
 			"$place/link.log");
 		return 'broken' if $made;
-		my $limit_s = $slack_s + $times_clean * clean_s($test);
+		my $limit_s = $slack_s + $times_clean * clean_s($test, $flags);
 		my $rc = run("$place/$test", $limit_s, "$place/test.log") || next;
 		# Twice: a busy machine can make a test fail once.
 		$rc = run("$place/$test", $limit_s, "$place/test.log") || next if $rc ne 'time';
 		return ('killed', $rc eq 'time' ? "$test: it does not end" :
-			$o{patches} ? first_word("$place/test.log") : $test);
+			$o{patches} ? first_word("$place/test.log") :
+			$flags ? "$test, AddressSanitizer" : $test);
 	}
-	return 'survived';
+	return;
 }
 
 # What the test says of it.
@@ -329,23 +356,27 @@ sub write_file
 # and again when its sources have changed.
 sub prepare_test
 {
-	my ($test) = @_;
-	my ($object, $log) = ("$build/mutate/$test.o", "$build/mutate/$test.log");
-	my ($clean, $unit) = ("$build/mutate/$test.clean", "$build/unit/$test");
+	my ($test, $flags) = @_;
+	my $kept = kept_of($test, $flags);
+	my ($object, $log, $clean) = ("$kept.o", "$kept.log", "$kept.clean");
+	my ($unit, $place) = ("$build/unit/$test", "$dir/$test.lock");
+	my $program = $flags ? "$place/$test" : $unit;
 
 	die "$unit is missing: run it by make mutate\n" if !-e $unit;
 	while (!-e $clean || (stat $clean)[9] < (stat $unit)[9]) {
-		if (!mkdir "$dir/$test.lock") {
+		if (!mkdir $place) {
 			Time::HiRes::sleep(0.05);
 			next;
 		}
-		my $rc = run("$compile -Itests/unit -c -o $object tests/unit/test_$test.c", 300, $log);
+		my $rc = run("$compile $flags -Itests/unit -c -o $object tests/unit/test_$test.c", 300, $log);
+		$rc ||= run("$compile $flags -Wl,-S -o $program $object @{$objects{$test}} $libs", 300, $log)
+			if $flags;
 		my $begun = Time::HiRes::time();
-		$rc ||= run($unit, 300, $log);
+		$rc ||= run($program, 300, $log);
 		print "# $test fails without any change and is left out, see $log\n" if $rc;
 		write_file("$dir/$test.new", $rc ? '' : sprintf '%.3f', Time::HiRes::time() - $begun);
 		system 'mv', "$dir/$test.new", $clean;
-		rmdir "$dir/$test.lock";
+		system 'rm', '-rf', $place;
 	}
 	return -s $clean;
 }

@@ -4,11 +4,18 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <fcntl.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "cmd/console/live.h"
+#include "core/base/clock.h"
+#define ANSWER_HEAD_BYTES 9000
 #include "answers.h"
 
 #define MS 1000000
@@ -176,6 +183,150 @@ static void test_series(void **state)
 	answers_release(&out);
 }
 
+/* ---- the screen ---- */
+
+static int terminal = -1, terminal_slave, before; /* stderr, and what it was */
+
+static void take_terminal(void)
+{
+	struct termios how;
+	char name[64];
+
+	terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	assert_true(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
+	assert_int_equal(ptsname_r(terminal, name, sizeof(name)), 0);
+	terminal_slave = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	assert_true(terminal_slave >= 0 && tcgetattr(terminal_slave, &how) == 0);
+	how.c_oflag &= ~(tcflag_t)OPOST;
+	assert_int_equal(tcsetattr(terminal_slave, TCSANOW, &how), 0);
+	before = dup(STDERR_FILENO);
+	assert_true(dup2(terminal_slave, STDERR_FILENO) >= 0);
+}
+
+static void give_terminal_back(void)
+{
+	assert_true(dup2(before, STDERR_FILENO) >= 0);
+	close(before);
+	close(terminal_slave);
+	close(terminal);
+}
+
+#define LAST '\004' /* what is read until here is a screen */
+
+/* What comes until LAST, readable: a terminal that nobody reads takes only some KB. */
+static void *read_terminal(void *out)
+{
+	char part[4096];
+	ssize_t n;
+
+	while ((n = read(terminal, part, sizeof(part))) > 0)
+		for (ssize_t i = 0; i < n; i++)
+			if (part[i] == LAST)
+				return NULL;
+			else if (part[i] == '\033' || part[i] == '\r')
+				buf_add_text(out, part[i] == '\r' ? "" : "^");
+			else
+				buf_add_char(out, part[i]);
+	return NULL;
+}
+
+/* Of a run that began so long ago; all that is shown of its time is the same half a second later. */
+static void add_rows(struct record *r, uint32_t n, int64_t ago_s, bool has_slow)
+{
+	record_add_rows(r, n);
+	r->start_ns = clock_real_ns() - ago_s * 1000 * MS - 50 * MS;
+	for (uint32_t i = 0; i + 4 < n; i++)
+		end_row(r, i, (has_slow && i == 5 ? 500 : 20 + i % 7) * (int64_t)MS, 5 * MS);
+	if (has_slow) {
+		fail_row(r, n - 4, "connection \033[2J reset by peer");
+		r->row[n - 4].fail = FAIL_RESET;
+		fail_row(r, n - 3, "no answer at all, and a text that is longer than the screen is wide, so that "
+			 "its end is cut off where the screen ends, which is somewhere here or there");
+	}
+}
+
+static void test_screen(void **state)
+{
+	static const struct {
+		unsigned short columns, rows;
+		bool has_slow, has_series;
+		const char *lang, *color; /* of NO_COLOR */
+		uint32_t done, n_rows;
+		uint64_t tokens;
+		int64_t ago_s;
+	} row[] = {
+		{ 100, 50, true, true, "C.UTF-8", NULL, 38, 40, 204, 100 },
+		{ 100, 24, true, true, "C", "1", 38, 40, 204, 100 },
+		{ 40, 30, false, false, "C.UTF-8", NULL, 36, 54, 204, 100 },
+		{ 100, 10, true, false, "C", NULL, 38, 38, 204, 100 },
+		{ 0, 0, false, true, "en_US.utf8", "1", 0, 40, 0, 0 },
+		{ 300, 30, false, false, "C", "1", 30, 45, 14688, 7200 },
+	};
+
+	(void)state;
+	setenv("TERM", "xterm", 1);
+	unsetenv("LC_ALL");
+	unsetenv("LC_CTYPE");
+	take_terminal();
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row);) {
+		struct winsize size = { .ws_row = row[i].rows, .ws_col = row[i].columns };
+		struct run_sample now = { .n_rows = row[i].n_rows, .n_begun = 40,
+					  .load = { row[i].tokens, 40, row[i].done, row[i].has_slow ? 2 : 0 },
+					  .server = { NAN, NAN, NAN } };
+		struct buf out = { 0 };
+		struct record r;
+		pthread_t reader;
+		struct live *l;
+		struct err e;
+
+		setenv("LANG", row[i].lang, 1);
+		if (row[i].color)
+			setenv("NO_COLOR", row[i].color, 1);
+		else
+			unsetenv("NO_COLOR");
+		assert_int_equal(ioctl(terminal, TIOCSWINSZ, &size), 0);
+		assert_int_equal(record_init(&r, 40, 1, 1000, true, true, &e), 0);
+		add_rows(&r, 40, row[i].ago_s, row[i].has_slow);
+		system_now(NULL, &now.system);
+		if (row[i].has_series) {
+			now.server = (struct telemetry_now){ 12, 3, 0.5 };
+			now.system.gpu_memory = 60e9;
+			now.system.gpu_memory_total = 80e9;
+		}
+		now.record = &r;
+		assert_int_equal(pthread_create(&reader, NULL, read_terminal, &out), 0);
+		l = live_new("bench serve: m at http://h");
+		assert_non_null(l);
+		assert_false(live_is_on(l));
+		live_set_head(l, "bench serve: a head that is set later");
+		live_show(l, &now);
+		assert_true(live_is_on(l));
+		live_print(l, true, "of two lines\nthe second");
+		live_leave(l);
+		assert_false(live_is_on(l));
+		live_leave(l); /* once */
+		live_free(l);
+		assert_int_equal(write(STDERR_FILENO, &(char){ LAST }, 1), 1);
+		pthread_join(reader, NULL);
+		buf_printf(&out, "\n== %zu", i);
+		/* Once more where the machine was so busy that half a second has passed. */
+		if (clock_real_ns() - r.start_ns - row[i].ago_s * 1000 * MS > 500 * MS) {
+			buf_release(&out);
+		} else {
+			answers_release(&out);
+			i++;
+		}
+		record_release(&r);
+	}
+	setenv("TERM", "dumb", 1);
+	assert_null(live_new("no terminal that can show it"));
+	give_terminal_back();
+	assert_false(live_is_on(NULL));
+	live_leave(NULL);
+	live_set_head(NULL, "");
+	live_free(NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -183,6 +334,7 @@ int main(void)
 		cmocka_unit_test(test_ring),
 		cmocka_unit_test(test_chart),
 		cmocka_unit_test(test_series),
+		cmocka_unit_test(test_screen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

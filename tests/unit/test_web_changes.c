@@ -3,14 +3,11 @@
  * test_web_changes.c - routes that change the store, and requests that are refused: status and
  * body of each, asked of a server on loopback one after the other.
  */
-#include <arpa/inet.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -20,6 +17,7 @@
 #include "core/json/write.h"
 #include "web/web.h"
 #include "answers.h"
+#include "ask.h"
 #include "scratch.h"
 
 #define COUNT(x) (sizeof(x) / sizeof(*(x)))
@@ -27,8 +25,6 @@
 	"'num_prompts': 6, 'request_rate': " i ", 'duration': 2.5, 'completed': 5, 'failed': 1, " \
 	"'total_input_tokens': 60, 'total_output_tokens': 20, 'request_throughput': " i ", " \
 	"'output_throughput': 8, 'mean_ttft_ms': 100, 'median_ttft_ms': 9" i more "}"
-
-static uint16_t port;
 
 /* Members that differ each time, at any depth. */
 static bool is_volatile(struct str key)
@@ -68,54 +64,6 @@ static void put(struct json_writer *w, const struct json_value *v)
 		json_end_object(w);
 	else
 		json_end_array(w);
-}
-
-/* ---- one request on a connection of its own ---- */
-
-static void converse(const char *text, size_t n, struct buf *reply)
-{
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(port),
-				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	const struct timeval patience = { .tv_sec = 60 };
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-	char part[65536];
-	ssize_t got;
-
-	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
-	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
-	for (size_t at = 0; at < n; at += (size_t)got) {
-		got = send(fd, text + at, n - at, MSG_NOSIGNAL);
-		if (got <= 0)
-			break;
-	}
-	while ((got = read(fd, part, sizeof(part))) > 0)
-		buf_add(reply, part, (size_t)got);
-	buf_add_text(reply, "");
-	close(fd);
-}
-
-/* A request as "METHOD PATH BODY" with ' for "; lines of a form when the body begins with --. */
-static void ask(const char *request, struct buf *reply)
-{
-	struct buf all = { 0 }, body = { 0 };
-	struct str rest = str_of(request), method = str_cut(&rest, ' '), path = str_cut(&rest, ' ');
-	bool is_form = str_starts(rest, STR("--"));
-
-	for (size_t i = 0; i < rest.n; i++) {
-		if (is_form && rest.p[i] == '\n')
-			buf_add_char(&body, '\r');
-		buf_add_char(&body, rest.p[i] == '\'' ? '"' : rest.p[i]);
-	}
-	buf_printf(&all, "%.*s %.*s HTTP/1.1\r\nHost: 127.0.0.1:%u\r\nConnection: close\r\n", (int)method.n,
-		   method.p, (int)path.n, path.p, port);
-	if (rest.n)
-		buf_printf(&all, "Content-Type: %s\r\nContent-Length: %zu\r\n",
-			   is_form ? "multipart/form-data; boundary=x" : "application/json", body.len);
-	buf_add_text(&all, "\r\n");
-	buf_add_str(&all, buf_str(&body));
-	converse(all.data, all.len, reply);
-	buf_release(&all);
-	buf_release(&body);
 }
 
 /* Several requests are one answer. */
@@ -169,7 +117,7 @@ static struct web *begin(struct store **store, const char *name)
 	if (store_open(&so, store, &e) < 0 || web_open(&o, &w, &e) < 0 || web_start(w, *store,
 	  &e) < 0)
 		fail_msg("%s", e.text);
-	port = (uint16_t)web_port(w);
+	ask_port = (uint16_t)web_port(w);
 	return w;
 }
 

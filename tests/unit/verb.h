@@ -15,6 +15,7 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,6 +28,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -54,6 +56,7 @@ enum {
 	VERB_NO_ERR = 4,    /* stderr is not compared */
 	VERB_NO_OUT = 8,    /* stdout is not */
 	VERB_FLAT = 16,     /* JSON files become a line for each value, and of times only names */
+	VERB_TERMINAL = 32, /* input and output are a terminal, whose output is stdout */
 };
 
 struct verb_case {
@@ -67,10 +70,12 @@ struct verb_case {
 	const char *files;
 	const char *env;   /* NAME=VALUE with blanks between them; may be NULL */
 	const char *const *varies; /* see verb_varies; ended by NULL; may be NULL */
+	const char *input; /* its standard input; NULL: none */
 };
 
 static char verb_root[4096]; /* the folder that the test was started in */
 static struct { const char *name; char value[512]; } verb_name[VERB_NAMES_MAX];
+static const char *verb_input; /* the file that the next line reads; NULL: /dev/null */
 static unsigned verb_lines; /* so far; of a child also $VERB_LINE */
 static pid_t verb_server[VERB_SERVERS_MAX];
 
@@ -179,7 +184,7 @@ static inline pid_t verb_begin(const char *line, const char *env, const char *ou
 		int n = verb_words(verb_filled(line), argv);
 
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() != parent || !freopen("/dev/null", "r", stdin) ||
+		if (getppid() != parent || !freopen(verb_input ? verb_input : "/dev/null", "r", stdin) ||
 		    !freopen(out, "w", stdout) || !freopen(err, "w", stderr))
 			_exit(127);
 		verb_environment(env);
@@ -587,6 +592,61 @@ static inline void verb_answer(const char *title, struct buf *got)
 	buf_release(got);
 }
 
+/* Types the input on a terminal that the line has; what appears there goes to a file. */
+static inline int verb_on_terminal(const struct verb_case *c, const char *out, const char *err)
+{
+	int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), slave;
+	struct buf shown = { 0 };
+	struct termios how;
+	char name[64], part[4096];
+	struct err e;
+	ssize_t n;
+	pid_t pid;
+
+	assert_true(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0);
+	assert_int_equal(ptsname_r(master, name, sizeof(name)), 0);
+	slave = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	assert_true(slave >= 0 && tcgetattr(slave, &how) == 0);
+	how.c_lflag &= ~(tcflag_t)ECHO;
+	how.c_oflag &= ~(tcflag_t)OPOST;
+	assert_int_equal(tcsetattr(slave, TCSANOW, &how), 0);
+	if (c->input)
+		assert_int_equal(file_write_all(master, str_of(c->input)), 0);
+	verb_input = name;
+	pid = verb_begin(c->line, c->env, name, name);
+	verb_input = NULL;
+	close(slave);
+	while ((n = read(master, part, sizeof(part))) > 0)
+		for (ssize_t i = 0; i < n; i++)
+			if (part[i] == '\r' || part[i] == '\033')
+				buf_add_text(&shown, part[i] == '\r' ? "<CR>" : "<ESC>");
+			else
+				buf_add_char(&shown, part[i]);
+	close(master);
+	assert_int_equal(file_write_atomic(out, buf_str(&shown), &e), 0);
+	assert_int_equal(file_write_atomic(err, STR(""), &e), 0);
+	buf_release(&shown);
+	return verb_end(pid);
+}
+
+/* Runs one line; its output goes to two files. */
+static inline int verb_run(const struct verb_case *c, const char *out, const char *err)
+{
+	char in[64];
+	struct err e;
+	pid_t pid;
+
+	if (c->mask & VERB_TERMINAL)
+		return verb_on_terminal(c, out, err);
+	snprintf(in, sizeof(in), "%s/.in", dir);
+	if (c->input)
+		assert_int_equal(file_write_atomic(in, str_of(c->input), &e), 0);
+	verb_input = c->input ? in : NULL;
+	pid = verb_begin(c->line, c->env, out, err);
+	verb_input = NULL;
+	return verb_end(pid);
+}
+
 /* Runs one line and compares all that comes of it. */
 static inline void verb_check(const struct verb_case *c)
 {
@@ -599,7 +659,7 @@ static inline void verb_check(const struct verb_case *c)
 		verb_seen = verb_size(strchr(strchr(c->files, '+'), ':') + 1);
 	snprintf(out, sizeof(out), "%s/.out", dir);
 	snprintf(err, sizeof(err), "%s/.err", dir);
-	status = verb_end(verb_begin(c->line, c->env, out, err));
+	status = verb_run(c, out, err);
 	if (getenv("VERBOSE"))
 		print_message("%5.0f ms %s\n", (double)(clock_mono_ns() - began_ns) / 1e6, c->line);
 	buf_printf(&got, "status %d\n", status);
@@ -617,7 +677,10 @@ static inline void verb_check(const struct verb_case *c)
 		print_error("%s: expected status %d, got %d\n", c->line, c->status, status);
 	else if (status != c->status)
 		fail_msg("%s: %s", c->line, got.data);
-	buf_printf(&title, "%s%s%s", c->env ? c->env : "", c->env ? " " : "", c->line);
+	buf_printf(&title, "%s%s%s%s", c->env ? c->env : "", c->env ? " " : "", c->line,
+		   c->input ? " < " : "");
+	for (const char *p = c->input; p && *p; p++)
+		buf_add_char(&title, *p == '\n' ? '|' : *p);
 	verb_answer(title.data, &got);
 	buf_release(&title);
 }

@@ -458,6 +458,7 @@ void reporter_sample(struct reporter *r, const struct run_sample *now)
 	if (r->record != now->record || load->tokens < r->tokens) { /* the next of several runs */
 		live_data_begin(&r->data, now->n_rows);
 		r->record = now->record;
+		r->last.done = 0; /* of another stage: the last sample is sent if it has more */
 		r->tokens = r->ttft_n = r->itl_n = 0;
 		r->ttft_sum_ms = r->itl_sum_ms = 0;
 		r->sampled_ns = now_ns;

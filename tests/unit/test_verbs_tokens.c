@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_verbs_tokens.c - texts and ids at the command line; what a workload is; conversions. */
+#include "verb.h"
+
+#define SIM " --tokenizer sim --threads 1"
+#define SMALL " --tokenizer small.json --threads 1"
+
+static const char *const varies[] = {
+	"Loaded in", "\"load_ms\": ", "Compiled form", "Size:", "Loads from source: ", "Loads compiled: ", "bytes, 2 ids in ",
+	"\"compiled_path\": ", "\"compiled_bytes\": ", NULL,
+};
+
+static void texts(void **state)
+{
+	static const struct verb_case cases[] = {
+		{ "tokenizer encode" SIM, .input = " abc\n" }, { "tokenizer encode" SIM, .input = "" },
+		{ "tokenizer encode - a.txt empty b.txt" SIM, .input = "x" },
+		{ .line = "tokenizer encode a.txt b.txt empty --tokenizer sim --threads 3" },
+		{ .line = "tokenizer encode --jsonl ok.jsonl" SIM },
+		{ "tokenizer encode --jsonl ok.jsonl - --tokenizer sim --threads 2", .input = " \"x\" \n" },
+		{ "tokenizer decode" SIM, .input = "284\t 10\n\n 97\n" },
+		{ "tokenizer decode" SIM, .input = "97 17832 98" },
+		{ "tokenizer decode --skip-special-tokens" SIM, .input = "97 17832 98" },
+		{ "tokenizer decode" SIM, .input = "97 17833 98 99999" },
+		{ "tokenizer decode --jsonl" SIM, .input = "[284, 10]\n{\"x\": 0, \"ids\": [195, 169]}\n[]\n" },
+		{ "tokenizer count" SIM, .input = " abc\n" }, { .line = "tokenizer count a.txt" SIM },
+		{ "tokenizer count a.txt - empty" SIM, .input = "xyz" },
+		{ .line = "tokenizer count --jsonl ok.jsonl ok.jsonl" SIM },
+		{ .line = "tokenizer count --text hello" SIM }, { .line = "tokenizer encode --text 'a b'" SIM },
+		{ "tokenizer encode" SMALL, .input = "the state<|eos|> of" },
+		{ "tokenizer encode --add-special-tokens" SMALL, .input = "the state<|eos|> of" },
+		{ "tokenizer count --add-special-tokens" SMALL, .input = "the state<|eos|> of" },
+		{ "tokenizer decode" SMALL, .input = "656 256 257 657" },
+		{ "tokenizer decode --skip-special-tokens" SMALL, .input = "656 256 257 657" },
+		{ "tokenizer count a.txt --timing" SIM, .varies = varies },
+	};
+
+	(void)state;
+	verb_check_all(cases, COUNT(cases));
+}
+
+static void refused_texts(void **state)
+{
+	static const struct verb_case cases[] = {
+		{ "tokenizer encode --jsonl bad.jsonl" SIM, .status = 1 },
+		{ "tokenizer encode --jsonl ok.jsonl bad.jsonl" SIM, .status = 1 },
+		{ "tokenizer count --jsonl" SIM, 1, .input = "\"a\"\n\n\"b\"\n" },
+		{ "tokenizer encode --jsonl" SIM, 1, .input = "\"a\" \"b\"" },
+		{ "tokenizer encode --jsonl" SIM, 1, .input = "\"a" },
+		{ "tokenizer encode --jsonl" SIM, 1, .input = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, "
+		  "15, 16, 17, 18, 19, 20]" },
+		{ "tokenizer decode" SIM, 1, .input = "97\n98 x\n" },
+		{ "tokenizer decode" SIM, 1, .input = "4294967296" },
+		{ "tokenizer decode" SIM, 0, .input = "4294967295" },
+		{ "tokenizer decode --jsonl" SIM, 1, .input = "[1]\n[1, \"2\"]" },
+		{ "tokenizer decode --jsonl" SIM, 1, .input = "[1] [2]" },
+		{ "tokenizer decode --jsonl" SIM, 1, .input = "\"a\"" },
+		{ "tokenizer encode a.txt no.txt b.txt" SIM, .status = 1 }, { "tokenizer decode no.txt" SIM, .status = 1 },
+		{ "tokenizer count --text a a.txt" SIM, .status = 2 }, { "tokenizer encode --jsonl --text {" SIM, .status = 1 },
+		{ "tokenizer encode ." SIM, .status = 1 }, { "tokenizer encode a.txt", .status = 2 },
+		{ "tokenizer encode --tokenizer none.json --offline a.txt", .status = 1 }, { "tokenizer compile --tokenizer sim", .status = 2 },
+		{ "tokenizer compile --tokenizer small.json", .status = 1 },
+	};
+
+	(void)state;
+	verb_check_all(cases, COUNT(cases));
+}
+
+static void what_a_tokenizer_is(void **state)
+{
+#define CACHE "PROFLLM_CACHE_DIR=$DIR/cache"
+	static const struct verb_case cases[] = {
+		{ "tokenizer show --tokenizer sim", .varies = varies },
+		{ "tokenizer show --tokenizer sim --json", .varies = varies },
+		{ "tokenizer show --tokenizer small.json", .varies = varies },
+		{ "tokenizer show --tokenizer small.json --json", .env = CACHE, .varies = varies },
+		{ "tokenizer compile --tokenizer small.json", .env = CACHE, .varies = varies },
+		{ "tokenizer show --tokenizer small.json", .env = CACHE, .varies = varies },
+		{ "tokenizer encode --tokenizer small.json --text state", .env = CACHE },
+		{ "tokenizer show --tokenizer folder", .varies = varies },
+		{ "tokenizer show --tokenizer folder --json", .varies = varies },
+		{ "tokenizer show --tokenizer $TOKENS/wordpiece.json", .varies = varies },
+		{ "tokenizer show --tokenizer $TOKENS/unigram.json", .varies = varies },
+	};
+
+	(void)state;
+	verb_check_all(cases, COUNT(cases));
+}
+
+static void workloads(void **state)
+{
+#define RANDOM " --tokenizer sim --num-prompts 5 --random-input-len 8 --random-output-len 4 " \
+	"--random-range-ratio 0.5"
+#define SLICES "dataset slices --tokenizer sim --input text.txt --num-prompts 3 --input-len 9"
+	static const struct verb_case cases[] = {
+		{ .line = "dataset show" RANDOM }, { .line = "dataset show --examples 0" RANDOM },
+		{ .line = "dataset show --json --examples 9 --request-id-prefix r-" RANDOM },
+		{ .line = "dataset show --dataset-name custom --dataset-path chat.jsonl --tokenizer sim "
+		  "--skip-chat-template --num-prompts 2 --custom-output-len -1" },
+		{ .line = "dataset show --json --request-id-prefix r- --dataset-name custom --dataset-path chat.jsonl --tokenizer sim "
+		  "--skip-chat-template --num-prompts 2" },
+		{ "dataset compile --output a.bin --seed 3" RANDOM, .varies = varies },
+		{ .line = "dataset show --dataset-name workload --dataset-path a.bin --tokenizer sim" },
+		{ "dataset show --dataset-name workload --dataset-path a.bin --tokenizer sim --num-prompts 6", .status = 1 },
+		{ SLICES " --output s.jsonl --output-len 5 --seed 1", .files = "s.jsonl" },
+		{ SLICES " --output t.jsonl --range-ratio 0.5", .files = "t.jsonl" },
+		{ SLICES " --output u.jsonl --range-ratio 1", 2, .files = "u.jsonl" },
+		{ "dataset slices --tokenizer sim --output x", .status = 2 },
+		{ "dataset slices --tokenizer sim --input text.txt", .status = 2 },
+		{ "dataset slices --output x --input text.txt", .status = 2 },
+		{ "dataset slices --tokenizer sim --input none.txt --output x", 1, .files = "x" },
+		{ SLICES " --output none/x", .status = 1 }, { "dataset compile --tokenizer sim", .status = 2 },
+		{ "dataset compile --output none/x.bin" RANDOM, .status = 1 }, { "dataset show", .status = 2 },
+		{ "dataset show --tokenizer sim --examples -1", .status = 2 },
+		{ .line = "dataset show --num-prompts 2 --model sim --skip-tokenizer-init --dataset-name "
+		  "custom --dataset-path chat.jsonl --skip-chat-template" },
+		{ "dataset convert-sharegpt share.json c.json", .files = "c.json" },
+		{ "dataset convert-sharegpt share.json d.json --min-turns 3 --max-content-len 60 --any-language",
+		  .files = "d.json" },
+		{ "dataset convert-sharegpt share.json e.json --max-items 1 --max-turns 2 --seed 1 "
+		  "--min-content-len 2", .files = "e.json" },
+		{ "dataset convert-sharegpt share.json", .status = 2 },
+		{ "dataset convert-sharegpt share.json f.json --min-turns 3 --max-turns 2", .status = 2 },
+		{ "dataset convert-sharegpt share.json f.json --min-turns 3 --max-turns 3", .files = "f.json" },
+		{ "dataset convert-sharegpt share.json f.json --min-content-len 3 --max-content-len 2", .status = 2 },
+		{ "dataset convert-sharegpt none.json f.json", .status = 1 },
+		{ "dataset convert-sharegpt share.json none/f.json", .status = 1 },
+	};
+
+	(void)state;
+	verb_check_all(cases, COUNT(cases));
+}
+
+static void put(const char *path, const char *text)
+{
+	struct err e;
+
+	if (file_write_atomic(path, str_of(text), &e) < 0)
+		fail_msg("%s", e.text);
+}
+
+/* The small vocabulary with a BOS around texts. */
+static void put_small(const char *path)
+{
+	struct buf text = { 0 };
+	char from[4224];
+	struct err e;
+
+	snprintf(from, sizeof(from), "%s/tests/unit/token/small.json", verb_root);
+	assert_int_equal(file_read(from, SIZE_MAX, &text, &e), 0);
+	buf_add_char(&text, '\0');
+	text.len--;
+	verb_replace(&text, "\"post_processor\":null", "\"post_processor\":{\"type\":\"TemplateProcessing\","
+		     "\"single\":[{\"SpecialToken\":{\"id\":\"<|bos|>\",\"type_id\":0}},{\"Sequence\":"
+		     "{\"id\":\"A\",\"type_id\":0}}],\"special_tokens\":{\"<|bos|>\":{\"id\":\"<|bos|>\","
+		     "\"ids\":[656],\"tokens\":[\"<|bos|>\"]}}}");
+	put(path, text.data);
+	buf_release(&text);
+}
+
+#define SAID(who, text) "{\"from\": \"" who "\", \"value\": \"" text "\"}"
+
+static int setup(void **state)
+{
+	char tokens[480];
+
+	if (verb_setup(state) < 0)
+		return -1;
+	snprintf(tokens, sizeof(tokens), "%.400s/tests/unit/token", verb_root);
+	verb_let("TOKENS", tokens);
+	verb_let("DIR", dir);
+	mkdir("folder", 0755);
+	put_small("small.json");
+	put_small("folder/tokenizer.json");
+	put("folder/tokenizer_config.json", "{\"bos_token\": {\"content\": \"<|bos|>\"}, \"eos_token\": "
+	    "\"<|eos|>\", \"unk_token\": null, \"chat_template\": \"{{ messages }}\"}");
+	put("folder/special_tokens_map.json", "{\"eos_token\": \"other\", \"pad_token\": \"<none>\"}");
+	put("a.txt", " abc\n");
+	put("b.txt", " the end<|end|>");
+	put("empty", "");
+	put("ok.jsonl", "\" abc\"\n{\"id\": 1, \"prompt\": \" the\"}\n{\"prompt\": \"x\", \"text\": \"\\u0000\"}\n"
+	    "\"\"\n");
+	put("bad.jsonl", "\"a\"\n\"b\"\n[1]\n\"c\"\n");
+	put("text.txt", "It was the best of times.\nIt was the worst of times.\nIt was the age of wisdom.\n");
+	put("chat.jsonl", "{\"prompt\": \"one two\", \"output_tokens\": 3}\n{\"prompt\": \"A very long line that "
+	    "goes on and on, so long that nobody reads it to its end, which is why only the first part of it is "
+	    "shown when examples are printed to a terminal, and the rest of it is counted in bytes instead: "
+	    "caf\\u00e9\", \"output_tokens\": 30}\n");
+	put("share.json", "[{\"id\": \"a\", \"conversations\": [" SAID("human", "Hello there") ", "
+	    SAID("gpt", "Hi") ", " SAID("human", "And now?") ", " SAID("gpt", "Nothing.") "]},"
+	    "{\"id\": \"b\", \"conversations\": [" SAID("human", "One") ", " SAID("gpt", "Two") "]},"
+	    "{\"id\": \"c\", \"conversations\": [" SAID("gpt", "First") ", " SAID("gpt", "Second") "]},"
+	    "{\"id\": \"d\", \"conversations\": [" SAID("human", "x") ", " SAID("gpt", "caf\\u00e9") "]},"
+	    "{\"id\": \"e\", \"conversations\": [" SAID("human", "A message that has more characters than the "
+	    "others, namely more than sixty of them") ", " SAID("gpt", "Yes") ", " SAID("human", "So?") "]}]");
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(texts),
+		cmocka_unit_test(refused_texts),
+		cmocka_unit_test(what_a_tokenizer_is),
+		cmocka_unit_test(workloads),
+	};
+
+	if (argc > 1)
+		return profllm_main(argc, argv);
+	return cmocka_run_group_tests(tests, setup, verb_teardown);
+}
