@@ -229,13 +229,15 @@ static inline void rig_clean(struct buf *b)
 {
 	static const char *const member[] = {
 		"query_ms", "data_version", "received", "created", "ended", "uptime_s", "at", "now_s",
-		"bytes_free", "since_s", "owner", "age_s",
+		"bytes_free", "owner", "store_silent_s",
 	};
 	static const char *const line[] = { "ETag: ", "Content-Length: ", "X-Request-Id: " };
 	char key[64];
 
 	snprintf(key, sizeof(key), "127.0.0.1:%u", rig_port);
 	answers_mask(b, key, "HERE");
+	snprintf(key, sizeof(key), "profllm_token_%u=", rig_port);
+	answers_mask(b, key, "profllm_token_PORT=");
 	for (size_t i = 0; i < COUNT(member); i++) {
 		snprintf(key, sizeof(key), "\"%s\":", member[i]);
 		rig_mask(b, key, ",}]\r\n");
