@@ -295,9 +295,9 @@ bool auth_is_origin(struct str origin, struct str host)
 }
 
 #define COOKIE_SECONDS 2592000 /* thirty days */
-#define HOW_TO "open the URL that the dashboard printed when it started, or send " \
-	       "Authorization: Bearer TOKEN"
-#define WRONG_TOKEN "this token is not one of this dashboard's; " HOW_TO
+#define OPEN_URL "open the URL that the dashboard printed when it started"
+#define HOW_TO OPEN_URL ", or send Authorization: Bearer TOKEN"
+#define WRONG_TOKEN "this token is not one of this dashboard's; "
 
 /* Set-Cookie for pages of this host; token empty: deletes the cookie. */
 static const char *cookie(struct arena *a, struct str host, bool is_https, struct str token)
@@ -331,7 +331,7 @@ static void refuse(struct exchange *x, const struct auth_visitor *v, bool is_wro
 		return;
 	}
 	if (is_wrong)
-		exchange_refuse(x, 401, WRONG_TOKEN);
+		exchange_refuse(x, 401, WRONG_TOKEN HOW_TO);
 	else
 		exchange_refuse(x, 401, "this needs a token of role %s; " HOW_TO,
 				auth_role_name(needed));
@@ -427,7 +427,7 @@ static int login_route(const struct web_request *r, struct web_answer *a, struct
 	if (!auth_visit(&r->web->auth, token).token) {
 		a->status = 401;
 		a->is_late = true;
-		return err_set(e, ERR_USAGE, WRONG_TOKEN);
+		return err_set(e, ERR_USAGE, WRONG_TOKEN OPEN_URL);
 	}
 	web_set_header(r, a, "Set-Cookie", cookie(r->arena, r->host, r->is_https, token));
 	json_member_bool(&a->json, "ok", true);
