@@ -330,7 +330,7 @@ static void put_option(struct json_writer *w, const struct column_info *c, const
 			 NULL);
 	json_member_int(w, "distinct", (int64_t)f->distinct);
 	json_member_int(w, "missing", (int64_t)f->missing);
-	json_member_bool(w, "is_constant", f->distinct + (f->missing > 0) <= 1);
+	json_member_bool(w, "is_constant", facet_is_constant(f));
 	if (!f->is_range || !name.is_metric)
 		put_values(w, f);
 	if (f->is_range) {

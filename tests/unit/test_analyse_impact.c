@@ -509,6 +509,13 @@ static void failing_loads(void **state)
 	v = rig_ask(&r, analyse_capacity, ASK);
 	rig_near(v, "configurations/0/rate_per_server/value", 19.9);
 	rig_near(v, "configurations/0/rate_per_server/high", 30);
+	/* over the limit at 10, within it at 20: not "never within the limits" */
+	put_load(&r, &(struct load){ "B", 1, 10, 64, 9.9, 900, 0 });
+	put_load(&r, &(struct load){ "B", 1, 20, 64, 19.9, 30, 0 });
+	v = rig_ask(&r, analyse_capacity, ASK);
+	rig_same(v, "configurations/1/state", "never");
+	assert_non_null(strstr(rig_at(v, "configurations/1/reason")->text.p,
+			       "not at a higher one: look at the runs"));
 	rig_end(&r);
 	/* The same by concurrency: it carries 60, and how much more nothing tells. */
 	rig_begin(&r);

@@ -175,6 +175,7 @@ static void test_unlisted(void **state)
 	facet = &got.facet[0];
 	assert_int_equal(got.total, 1);
 	assert_true(facet->is_unlisted && facet->is_range);
+	assert_false(facet_is_constant(facet)); /* though distinct is 0 */
 	assert_int_equal(facet->missing, ROWS / 1000);
 	assert_int_equal(facet->n, 2);
 	assert_true(facet->value[0].is_selected && facet->value[0].count == 1);

@@ -338,6 +338,7 @@ static void check_facet(const struct world *w, const struct truth *t, const stru
 	n = count_values(w, t, is_in, f->column, want, &missing);
 	assert_int_equal(f->missing, missing);
 	assert_int_equal(f->distinct, n);
+	assert_int_equal(facet_is_constant(f), n + (missing > 0) <= 1);
 	assert_false(f->is_unlisted);
 	for (size_t i = 0; i < n; i++) {
 		want[i].is_selected = is_selected(q->filter, f->column, want[i].value);

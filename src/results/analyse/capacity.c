@@ -543,6 +543,10 @@ static struct estimate estimate(const struct capacity *c, const struct load *l, 
 		out.reason = l[0].is_failing ? "requests failed at the lowest load measured" :
 					       "the limits are exceeded at the lowest load "
 					       "measured";
+		for (size_t i = 1; i < n; i++)
+			if (l[i].holds)
+				out.reason = "the limits are exceeded at the lowest load measured, "
+					     "but not at a higher one: look at the runs";
 	} else {
 		const struct load *a = &l[first - 1], *b = &l[first];
 		bool is_repeated = a->n > 1 && b->n > 1 && !b->is_failing;

@@ -299,12 +299,9 @@ static int drop_constant(const struct impact *m, struct str *column, size_t *n, 
 		q.n_facets = all - from < QUERY_FACETS_MAX ? all - from : QUERY_FACETS_MAX;
 		if (index_query(m->r->view, &q, m->r->arena, &answer, e) < 0)
 			return -1;
-		for (size_t i = 0; i < q.n_facets; i++) {
-			const struct facet *f = &answer.facet[i];
-
-			if (f->is_unlisted || f->distinct + (f->missing > 0) > 1)
+		for (size_t i = 0; i < q.n_facets; i++)
+			if (!facet_is_constant(&answer.facet[i]))
 				column[(*n)++] = column[from + i];
-		}
 	}
 	return 0;
 }

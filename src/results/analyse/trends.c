@@ -638,6 +638,17 @@ static const char *why_empty(const struct trends *t)
 	return arena_printf(a, "none of the %zu runs has a finite %.*s", t->rows.n, (int)m.n, m.p);
 }
 
+/* A probability without an exponent: "0.00001". */
+static const char *plain_text(struct arena *a, double p)
+{
+	char *text = arena_printf(a, "%.12f", p); /* the least one that can be asked for */
+	size_t n = strlen(text);
+
+	while (n > 1 && text[n - 1] == '0')
+		text[--n] = '\0';
+	return text;
+}
+
 /* Why no change is reported; NULL: one is. is_judged: because none was found. */
 static const char *why_none(const struct trends *t, bool *is_judged)
 {
@@ -661,8 +672,9 @@ static const char *why_none(const struct trends *t, bool *is_judged)
 		return arena_printf(a, "there are too few points to judge: %zu in the longest series, and "
 				    "a change needs %zu, %d on each side", most, min,
 				    EDIVISIVE_SEGMENT_MIN);
-	return arena_printf(a, "nothing changed by %.3g %% or more at p <= %.3g in %zu series of %zu "
-			    "points or more", 100 * t->opts.effect_min, t->opts.p, enough, min);
+	return arena_printf(a, "nothing changed by %.3g %% or more (p < %s) in %zu series of at least "
+			    "%zu points", 100 * t->opts.effect_min, plain_text(a, t->opts.p), enough,
+			    min);
 }
 
 static void put_reason(const struct trends *t, struct json_writer *w)

@@ -417,6 +417,13 @@ static void count_wanted_rows(const struct index_view *v, const struct choice *c
 	l->out->is_unlisted = true;
 }
 
+bool facet_is_constant(const struct facet *f)
+{
+	if (f->is_unlisted)
+		return !f->missing && f->min >= f->max; /* NAN for texts: they differ */
+	return f->distinct + (f->missing > 0) <= 1;
+}
+
 /* ---- histograms ---- */
 
 static void fill_bins(struct facet *out, const double *x, size_t n, size_t bins)

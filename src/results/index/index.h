@@ -145,6 +145,9 @@ struct facet {
 	size_t n_bins;
 };
 
+/* Whether all of these rows have the same value, or none has one. */
+bool facet_is_constant(const struct facet *f);
+
 /* Over the numbers in the order of their rows' ids, so that sums are reproducible. */
 struct statistic {
 	struct str column;

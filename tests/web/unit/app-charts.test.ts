@@ -14,10 +14,11 @@ import {
 import { groupsOf, lineOf, pointOf, SHOWN_AT_FIRST } from '../../../web/src/app/charts/scatter';
 import { categories, chosen, isNumeric, partsOf } from '../../../web/src/app/charts/parallel';
 import { hitOf, savedLines, type LineSeries } from '../../../web/src/app/charts/lines';
-import { differingOf, inOrder, tellingOf } from '../../../web/src/app/common/columns';
+import { differingOf, inOrder, tellingOf, varies } from '../../../web/src/app/common/columns';
 import { factsOf } from '../../../web/src/app/pages/charts/facts';
 import { withNames } from '../../../web/src/app/pages/plan/names';
 import type { Parallel, ParetoGroup, ParetoPoint } from '../../../web/src/lib/api';
+import type { ColumnOption } from '../../../web/src/app/query';
 
 it('finds extents among numbers only', () => {
 	expect(extentOf([3, 1, NaN, Infinity, 2])).toEqual({ min: 1, max: 3 });
@@ -266,8 +267,16 @@ it('names the columns that groups differ in, and brings numbers in order', () =>
 	const keys = [{ rate: 16, gpu: 'a' }, { rate: 1, gpu: 'a' }, { rate: 4, gpu: 'a' }];
 	expect(differingOf(['gpu', 'rate'], keys)).toEqual(['rate']);
 	expect(inOrder(keys.map((key) => ({ key }))).map((s) => s.key.rate)).toEqual([1, 4, 16]);
+	expect(inOrder([{ key: {} }, { key: { tp: 8 } }, { key: { tp: null } }, { key: { tp: 1 } }])
+		.map((s) => (s.key as { tp?: number }).tp)).toEqual([1, 8, undefined, null]);
 	expect(inOrder([{ key: { gpu: 'b' } }, { key: { gpu: 'a' } }]).map((s) => s.key.gpu)).toEqual(['b',
 		'a']);
+});
+
+it('knows what differs where there are too many values to count', () => {
+	const option = { distinct: 0, is_constant: false } as ColumnOption;
+	expect([undefined, option, { ...option, is_constant: true }, { ...option, distinct: 1 },
+		{ ...option, distinct: 2 }].map(varies)).toEqual([false, true, false, false, true]);
 });
 
 it('saves lines with their points', () => {

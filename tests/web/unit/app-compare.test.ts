@@ -7,7 +7,7 @@ import {
 	sidesOf, toneOf, sharedReasons } from '../../../web/src/app/pages/compare/words';
 import { sizeText } from '../../../web/src/app/pages/compare/metrics';
 import { intervalText, percent } from '../../../web/src/app/common/interval';
-import { rangeOf, ticksOf } from '../../../web/src/app/pages/compare/forest';
+import { rangeOf, ticksOf } from '../../../web/src/app/common/forest';
 import {
 	aloneReason, configuredOf, inShort, mainlyAt, panelColumns, panelsOf,
 } from '../../../web/src/app/pages/compare/configured';

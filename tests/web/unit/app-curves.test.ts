@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The performance chart: what is drawn of an answer, where labels go, and what can be saved.
-import { usualSpeed } from '../../../web/src/app/pages/plan/calculator';
+import { readOff, usualSpeed } from '../../../web/src/app/pages/plan/calculator';
 import {
 	along, curvesOption, frontier, looksOf, placeLabels, plansOf, shareOf, spotsOf, tipRows, usualLines,
 	valueAt,
@@ -182,6 +182,16 @@ it('saves a picture with its title, legend and notes, and a table that no spread
 	expect(wrapped('aaa bbb ccc', 1)).toEqual(['aaa bbb ccc']);
 	const places = legendPlaces(['x'.repeat(40), 'y'.repeat(40)], 400);
 	expect(places[1]).toEqual({ x: 0, y: 20 });
+});
+
+it('has the values of a slowest configuration that is faster than asked', () => {
+	const color = (name: string, y: number | null, between: number | null, low: number, high: number) =>
+		({ color: name, y, between, low, high });
+	const output = { reading: [color('h100', 1300, 1384, 180, 500), color('b200', 2986, null, 354, 938),
+		color('a100', null, null, 20, 100)] };
+	const cost = { reading: [color('b200', 0.5, null, 354, 938), color('h100', 0.9, 0.8, 180, 500)] };
+	expect(readOff(output, cost, 240).map((r) => [r.color, r.tokens, r.usd, r.isMeasured]))
+		.toEqual([['b200', 2986, 0.5, true], ['h100', 1384, 0.8, false], ['a100', null, null, false]]);
 });
 
 it('asks the calculator for a speed at which most colors were measured', () => {

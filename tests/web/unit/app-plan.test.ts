@@ -6,11 +6,14 @@ import { isBound, rankedOf } from '../../../web/src/app/pages/plan/slo';
 import { calculatedText, impactText, scalingText, type Off } from '../../../web/src/app/pages/plan/sentences';
 
 it('reads the calculator off: most per GPU, and the cheapest', () => {
-	const off = (color: string, tokens: number | null, usd: number | null): Off =>
-		({ color, tokens, usd, low: 1, high: 9 });
+	const off = (color: string, tokens: number | null, usd: number | null, isMeasured = false): Off =>
+		({ color, tokens, usd, isMeasured, low: 350, high: 900 });
 	expect(calculatedText([off('b200', 3413, 0.2), off('h100', 1313, 0.1), off('a100', null, null)], 290))
 		.toBe('At 290 tokens/s for each user b200 gives ~3,413 output tokens/s per GPU, 2.6 times '
 			+ 'as much as h100. h100 costs least: ~$0.1 per million output tokens.');
+	expect(calculatedText([off('b200', 2986, 0.2, true), off('h100', 1313, null)], 290))
+		.toBe('At 290 tokens/s for each user b200 gives 2,986 output tokens/s per GPU (measured at 350), '
+			+ '2.3 times as much as h100. b200 costs least: $0.2 per million output tokens.');
 	expect(calculatedText([off('', 100, null)], 20))
 		.toBe('At 20 tokens/s for each user these runs give ~100 output tokens/s per GPU.');
 });

@@ -12,6 +12,8 @@ import type { Measure } from './scatter';
 import { markOf } from './scatter';
 import type { Saved } from './menu';
 
+const MARK_PX = 8;
+
 export interface LinePoint {
 	x: number | string;
 	value: number;
@@ -197,6 +199,7 @@ function answers(s: LineSeries, i: number, color: string, ink: Ink): object[] {
 
 /** On a series of their own, as marks belong to a series. */
 function rules(list: Rule[], ink: Ink): object[] {
+	const hasLevel = list.some(({ at }) => 'y' in at); /* a label at the top would be crossed by it */
 	return list.length ? [{
 		type: 'line', id: 'rules', silent: true, data: [],
 		markLine: {
@@ -206,7 +209,7 @@ function rules(list: Rule[], ink: Ink): object[] {
 				...('x' in at ? { xAxis: at.x } : { yAxis: at.y }),
 				...(isNow && { lineStyle: { color: ink.accent, width: 2, type: 'solid' } }),
 				label: { formatter: text, color: ink.dim, fontFamily: FONT, fontSize: 11,
-					position: 'insideEndTop' } })),
+					position: 'x' in at && hasLevel ? 'insideStartTop' : 'insideEndTop' } })),
 		},
 	}] : [];
 }
@@ -257,7 +260,7 @@ export function linesOption(o: LineOptions, ink: Ink, size = USUAL_SIZE): EChart
 				id: `dots ${i}`,
 				symbol: markOf(placeOf(s.id)),
 				z: 3,
-				symbolSize: 8,
+				symbolSize: s.points.length * MARK_PX > room.width ? MARK_PX / 2 : MARK_PX,
 				itemStyle: { color, borderColor: ink.card, borderWidth: 1 },
 				emphasis: { scale: 1.5 },
 				data: s.points.map((p) => [p.x, p.value]),

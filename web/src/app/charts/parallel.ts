@@ -56,12 +56,15 @@ interface ParallelOptions {
 	answer: Parallel;
 	labels: string[];
 	colourBy: number;
+	/** One axis below the other, for narrow screens. */
+	isStacked: boolean;
 }
 
 const LINES_FAINT = 300, NAME_PX_MIN = 60;
+export const STACKED_PX = 68; /* from one axis to the next */
 
 export function parallelOption(o: ParallelOptions, ink: Ink, size = USUAL_SIZE): EChartsCoreOption {
-	const { answer, labels, colourBy } = o;
+	const { answer, labels, colourBy, isStacked } = o;
 	if (colourBy >= 0)
 		arrange(categories(answer, colourBy).map((v) => nameOf(answer.axes[colourBy].column, v)));
 	const opacity = answer.lines.length > LINES_FAINT ? 0.22 : 0.5;
@@ -78,8 +81,8 @@ export function parallelOption(o: ParallelOptions, ink: Ink, size = USUAL_SIZE):
 			.filter((v): v is number => typeof v === 'number');
 		const ends = [a.min, a.max].filter((v): v is number => typeof v === 'number');
 		const plan = planAxis([...values, ...ends], {
-			isVertical: true,
-			px: roomOf(size).height,
+			isVertical: !isStacked,
+			px: isStacked ? roomOf(size).width : roomOf(size).height,
 			unit: a.unit,
 		});
 		return {
@@ -93,15 +96,14 @@ export function parallelOption(o: ParallelOptions, ink: Ink, size = USUAL_SIZE):
 	const between = (size.width - 160) / Math.max(1, answer.axes.length - 1);
 	return {
 		parallel: {
-			left: 70,
-			right: 90,
-			top: 44,
-			bottom: 24,
+			...(isStacked ? { layout: 'vertical', left: 24, right: 24, top: 30, bottom: 30 }
+				: { left: 70, right: 90, top: 44, bottom: 24 }),
 			parallelAxisDefault: {
-				nameLocation: 'end',
-				nameGap: 16,
-				nameTruncate: { maxWidth: Math.max(NAME_PX_MIN, between - 8) },
+				...(isStacked ? { nameLocation: 'start', nameGap: 0 } : { nameLocation: 'end', nameGap: 16 }),
+				nameTruncate: { maxWidth: isStacked ? size.width : Math.max(NAME_PX_MIN, between - 8) },
 				nameTextStyle: {
+					...(isStacked && { align: 'left', verticalAlign: 'bottom', padding: [0, 0, 8, -16],
+						textBorderColor: ink.card, textBorderWidth: 3 }),
 					color: ink.ink,
 					fontFamily: FONT,
 					fontSize: 12,

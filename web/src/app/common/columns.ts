@@ -30,6 +30,10 @@ const isNumber = (c: ColumnOption): boolean =>
 	(c.kind === 'number' || c.kind === 'mixed') && (c.distinct > 0 || typeof c.min === 'number');
 const GROUPS_MAX = 60;
 
+/** Some of these runs differ in it; distinct is 0 where there are too many values to count. */
+export const varies = (c: ColumnOption | undefined): boolean =>
+	c !== undefined && (c.distinct > 1 || (c.distinct === 0 && !c.is_constant));
+
 /** Whether a column's values make groups rather than measurements. */
 export function canGroup(c: ColumnOption): boolean {
 	return c.better === null && c.distinct > 1 && c.distinct <= GROUPS_MAX && c.group !== 'metric'
@@ -68,7 +72,7 @@ export function useColumns(): Columns {
 
 /** The first of these with more than one value in the runs; else the first that the runs have. */
 export function firstOf(columns: Columns, wanted: readonly string[]): string | undefined {
-	return wanted.find((c) => (columns.of(c)?.distinct ?? 0) > 1)
+	return wanted.find((c) => varies(columns.of(c)))
 		?? wanted.find((c) => columns.of(c) !== undefined);
 }
 
@@ -98,11 +102,12 @@ export function tellingOf(columns: readonly string[], keys: readonly Record<stri
 	return kept;
 }
 
-/** Sorts series by their number: 1, 2, 4, and not by the number of runs. */
+/** Sorts series by their number: 1, 2, 4, and not by the number of runs; those without one are last. */
 export function inOrder<T extends { key: Record<string, Cell> }>(series: T[]): T[] {
 	const keys = series.map((s) => s.key), [by] = differingOf(columnsOf(keys), keys);
-	return by === undefined || !keys.every((key) => typeof key[by] === 'number') ? series
-		: [...series].sort((a, b) => Number(a.key[by]) - Number(b.key[by]));
+	const size = (s: T): number => (by === undefined ? 0 : Number(s.key[by] ?? Infinity));
+	return by === undefined || !keys.every((key) => typeof (key[by] ?? 0) === 'number') ? series
+		: [...series].sort((a, b) => (size(a) === size(b) ? 0 : size(a) - size(b)));
 }
 
 export const GROUP_COLUMNS = ['gpu_model', 'server.model', 'benchmark.model', 'hardware.gpu',

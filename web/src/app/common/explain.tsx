@@ -54,7 +54,7 @@ export const TOPICS = {
 				+ 'were measured at: by the speed of a user at low load, by throughput per GPU at middle and high load, '
 				+ 'unless another rank is chosen.'],
 			['At need', 'The most throughput per GPU among the configurations that meet what was typed as needed.'],
-			['~', 'Read off between two measured points. Nothing is shown outside the measured range.'],
+			['~', 'Interpolated between two measured points. Nothing is shown above the measured range.'],
 			['INVALID left out', 'Runs whose metrics are INVALID take no part. “Would lead” says that one of them looked '
 				+ 'better than the leader.'],
 		],

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // interval.ts: an effect and its interval in words.
 
+/** What a reader should think of an effect. */
+export type Tone = 'good' | 'bad' | 'plain';
+
 /**
  * "+5.2 %", "−0.3 %"; of a share, not of a difference of percentages. One decimal; of more than three
  * digits one more for each.

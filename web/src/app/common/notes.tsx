@@ -12,7 +12,7 @@ export function labelled(note: string, columns: Pick<Columns, 'of' | 'measure'>)
 }
 
 /** A sentence begins with a capital letter, the name of a column does not. */
-const begun = (note: string): string => (/^[a-z]+( |:)/.test(note) ? note[0].toUpperCase() + note.slice(1) : note);
+export const begun = (note: string): string => (/^[a-z]+( |:)/.test(note) ? note[0].toUpperCase() + note.slice(1) : note);
 
 export function Notes({ notes }: { notes: string[] | undefined }): ReactNode {
 	const columns = useColumns();

@@ -26,7 +26,7 @@ function usePresent(options: ColumnOption[]): ReadonlySet<string> | null {
 		bins: 1 }, asked.length > 0 && (!isEverything(filter) || shown !== 'usual'));
 	return useMemo(() => answer.data ? new Set([
 		...options.slice(ASKED_MAX).map((o) => o.column),
-		...answer.data.facets.filter((f) => f.distinct > 0).map((f) => f.column)]) : null,
+		...answer.data.facets.filter((f) => f.distinct > 0 || f.others > 0).map((f) => f.column)]) : null,
 	[answer.data, options]);
 }
 

@@ -94,7 +94,7 @@ function TablePart(): ReactNode {
 
 /**
  * The median of a metric over the runs of the address, without what is INVALID; of several workloads over
- * the one with the most runs, which is named: a median over unlike runs means nothing.
+ * the one that charts show, which is named: a median over unlike runs means nothing.
  */
 function NumberPart(): ReactNode {
 	const [filter] = useFilter(), [metric] = useUrlState('m', text), [w] = useUrlState('w', text);
@@ -102,12 +102,15 @@ function NumberPart(): ReactNode {
 	const of = useMemo(() => (w ? both(filter, [{ column: 'workload', in: [w] }]) : asked(filter)), [filter, w]);
 	const answer = useRead('POST /api/analysis/distribution', { filter: of, metric,
 		group: columns.of('workload') ? ['workload'] : [] }, metric !== '' && columns.isReady);
+	const usual = useRead('POST /api/analysis/curves', { filter: asked(filter) },
+		(answer.data?.groups.length ?? 0) > 1);
 	if (answer.isError)
 		return <Failure error={answer.error} onRetry={() => void answer.refetch()} />;
-	if (!answer.data)
+	if (!answer.data || usual.isLoading)
 		return <Loading />;
-	const { groups } = answer.data, group: Distribution['groups'][number] | undefined = [...groups]
-		.sort((a, b) => b.n - a.n)[0], workload = group?.key['workload'];
+	const { groups } = answer.data, most = [...groups].sort((a, b) => b.n - a.n)[0];
+	const drawn = groups.find((g) => g.key['workload'] === usual.data?.workload);
+	const group: Distribution['groups'][number] | undefined = drawn ?? most, workload = group?.key['workload'];
 	const v = group?.quantiles[MEDIAN];
 	if (v === undefined)
 		return <p className="dim">No run has {m.label}.</p>;
@@ -116,7 +119,7 @@ function NumberPart(): ReactNode {
 			<Link className="big-number" to={target('/runs')} title={`${v}${m.unit ? ` ${m.unit}` : ''}: show the runs`}
 				data-value={v}>{measured(v)}{m.unit && <span className="unit">{m.unit}</span>}</Link>
 			<span className="dim">{group.n === 1 ? m.label : `Median ${m.label} of ${count(group.n, 'run')}`}
-				{typeof workload === 'string' && `: ${workload}`}{groups.length > 1 && ', the workload with the most runs'}</span>
+				{typeof workload === 'string' && `: ${workload}`}{groups.length > 1 && `, the workload with the most ${drawn ? 'configurations' : 'runs'}`}</span>
 		</p>
 	);
 }

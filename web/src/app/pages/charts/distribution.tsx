@@ -8,7 +8,7 @@ import { boxesHeight, boxesOption } from '../../charts/boxes';
 import { ChartMenu } from '../../charts/menu';
 import { arrange, cssColour } from '../../colour';
 import { useIsBlock } from '../../common/block';
-import type { Columns } from '../../common/columns';
+import { inOrder, type Columns } from '../../common/columns';
 import { Mark } from '../../common/mark';
 import { Pick } from '../../common/pick';
 import { Notes } from '../../common/notes';
@@ -87,7 +87,8 @@ export function Distribution({ columns, by, brush, only, usual }: Props): ReactN
 	const answer = useRead('POST /api/analysis/distribution',
 		{ filter: both(filter, [...only, ...others(brush, [metric])]), metric, group: by.filter((c) => c !== '') },
 		metric !== '');
-	const groups = (answer.data?.groups ?? []).filter((g) => g.n > 0);
+	const found = (answer.data?.groups ?? []).filter((g) => g.n > 0);
+	const groups = found.length > GROUPS_SHOWN ? found : inOrder(found);
 	arrange(groups.map((g) => keyId(g.key)));
 	const drawn = groups.slice(0, GROUPS_SHOWN);
 	const saved = { title: `Distribution of ${measure.label}`,

@@ -2,13 +2,14 @@
 // parallel.tsx: parallel coordinates. A drag along an axis marks that part for all other charts.
 import { useCallback, useMemo, type ReactNode } from 'react';
 import type { Parallel as Answer } from '../../../lib/api';
+import { whole } from '../../../lib/format';
 import { titleOf, type Size } from '../../charts/axis';
 import { Chart, type Click, type Part } from '../../charts/chart';
 import type { Table as Cells } from '../../charts/export';
 import type { Ink } from '../../charts/ink';
-import { categories, chosen, isNumeric, parallelOption, partsOf } from '../../charts/parallel';
+import { categories, chosen, isNumeric, parallelOption, partsOf, STACKED_PX } from '../../charts/parallel';
 import { useIsBlock } from '../../common/block';
-import { firstOf, type Columns } from '../../common/columns';
+import { firstOf, varies, type Columns } from '../../common/columns';
 import { PickMany } from '../../common/pick';
 import { Notes } from '../../common/notes';
 import { both, useRead } from '../../common/routes';
@@ -22,13 +23,13 @@ import { listCodec, navigate, useUrlState } from '../../url';
 import { others, rangeOf, valuesOf, without } from './brush';
 
 const axesCodec = listCodec(['auto']);
-const LINES_MAX = 1000, HEIGHT = 360, AXIS_WIDTH = 104;
+const LINES_MAX = 1000, HEIGHT = 360, AXIS_WIDTH = 104, SMALL_PX = 600;
 const USUAL = ['server.max_num_seqs', 'benchmark.request_rate', 'benchmark.max_concurrency',
 	'server.tensor_parallel_size', 'system.j_per_token'];
 
 /** The axes that are most likely to distinguish the runs. */
 export function usualAxes(columns: Columns, by: string[], metrics: string[]): string[] {
-	const parameters = USUAL.filter((c) => (columns.of(c)?.distinct ?? 0) > 1).slice(0, 3);
+	const parameters = USUAL.filter((c) => varies(columns.of(c))).slice(0, 3);
 	const extra = parameters.length ? [] : columns.groups.slice(0, 2).map((c) => c.column);
 	return [...new Set([...by, ...parameters, ...extra, ...metrics,
 		firstOf(columns, ['median_tpot_ms', 'median_itl_ms']) ?? ''])]
@@ -66,9 +67,10 @@ export function Parallel({ columns, by, brush, only, onBrush, usual }: Props): R
 		return titleOf(m.label, m.unit);
 	}), [answer.data, columns]);
 	const colourBy = (answer.data?.axes ?? []).findIndex((a) => by.includes(a.column));
+	const isStacked = innerWidth < SMALL_PX;
 	const make = useCallback((ink: Ink, size: Size) => (answer.data
-		? parallelOption({ answer: answer.data, labels, colourBy }, ink, size) : {}),
-	[answer.data, labels, colourBy]);
+		? parallelOption({ answer: answer.data, labels, colourBy, isStacked }, ink, size) : {}),
+	[answer.data, labels, colourBy, isStacked]);
 	const parts = useMemo(() => (answer.data ? answer.data.axes.map((a, i) =>
 		partsOf(answer.data, i, conditionOn(brush, a.column))) : null), [answer.data, brush]);
 	const marked = (index: number, spans: Part[]): void => {
@@ -96,7 +98,7 @@ export function Parallel({ columns, by, brush, only, onBrush, usual }: Props): R
 			{!isBlock && <div className="card-head">
 				<h2>Parallel coordinates</h2>
 				<PickMany label="Axes" values={list} columns={columns} max={12} add="Add axis"
-					options={columns.all.filter((c) => c.distinct > 1)}
+					options={columns.all.filter(varies)}
 					onPick={(next) => setAxes(next.length ? next : ['auto'])} />
 			</div>}
 			{list.length < 2 ? <Empty title="Select at least two axes" />
@@ -106,15 +108,16 @@ export function Parallel({ columns, by, brush, only, onBrush, usual }: Props): R
 							<>
 								<p className="dim small-text">
 									{answer.data.lines.length < answer.data.total
-										? `${count(answer.data.lines.length, 'run')} of ${count(answer.data.total, 'run')}. `
+										? `${whole(answer.data.lines.length)} of ${count(answer.data.total, 'run')}. `
 										: ''}
 									{!isBlock && 'Drag along an axis to select a part of it; the other charts then show '
 										+ 'those runs only.'}
 								</p>
 								<div className="scroll-x" tabIndex={0} role="region" aria-label="Drawing">
-									<div style={{ minWidth: labels.length * AXIS_WIDTH }}>
+									<div style={{ minWidth: isStacked ? 0 : labels.length * AXIS_WIDTH }}>
 										<Chart label={`${count(answer.data.lines.length, 'run')} over ${labels.join(', ')}`}
-											height={HEIGHT} make={make} onClick={click} onAxis={marked} axes={parts}
+											height={isStacked ? labels.length * STACKED_PX : HEIGHT} make={make}
+											onClick={click} onAxis={marked} axes={parts}
 											saved={saved} />
 									</div>
 								</div>

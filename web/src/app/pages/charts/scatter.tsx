@@ -8,7 +8,7 @@ import {
 import { isWide, titleOf, type Size } from '../../charts/axis';
 import { drawnColour, placeOf, shapeOf } from '../../colour';
 import { useIsBlock } from '../../common/block';
-import type { Columns } from '../../common/columns';
+import { inOrder, type Columns } from '../../common/columns';
 import { Legend } from '../../common/legend';
 import { Pick, PickMany } from '../../common/pick';
 import { Notes } from '../../common/notes';
@@ -119,7 +119,7 @@ export function Scatter(props: Props): ReactNode {
 	const answer = useRead('POST /api/analysis/pareto',
 		{ filter: both(filter, [...only, ...others(brush, [x, y])]), x, y, group: by.filter((c) => c !== '') },
 		x !== '' && y !== '');
-	const groups = useMemo(() => groupsOf(answer.data?.groups ?? [], flipped), [answer.data, flipped]);
+	const groups = useMemo(() => groupsOf(inOrder(answer.data?.groups ?? []), flipped), [answer.data, flipped]);
 	const measures = useMemo(() => [columns.measure(x), columns.measure(y)], [columns, x, y]);
 	const facts = useFacts(isBlock ? [] : pins.slice(0, PINS_MAX), [x, y], columns, !isBlock);
 	const { ask } = facts;

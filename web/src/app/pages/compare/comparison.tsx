@@ -5,15 +5,15 @@ import { Fragment, useState, type ReactNode } from 'react';
 import type { Compare, CompareAlone, CompareConfiguration, CompareMetric, Comparison } from '../../../lib/api';
 import { useIsBlock } from '../../common/block';
 import type { Columns } from '../../common/columns';
-import { intervalText, percent } from '../../common/interval';
+import { intervalText, percent, type Tone } from '../../common/interval';
 import { Num, Twin } from '../../common/twin';
 import { count } from '../../show';
 import { aloneReason, baselineOf, type Configured } from './configured';
-import { ForestAxis, ForestRow, rangeOf } from './forest';
+import { ForestAxis, ForestRow, rangeOf } from '../../common/forest';
 import { Figures, isMain, Statistics, TONE_CLASS } from './metrics';
 import { Multiples } from './multiples';
 import { Pair } from './pair';
-import { headlineOf, toneOf, type Tone } from './words';
+import { headlineOf, toneOf } from './words';
 
 const ROWS_SHOWN = 20;
 
@@ -62,7 +62,7 @@ function Configurations({ answer, c, m, columns, by }: PartProps): ReactNode {
 									<td className="forest-cell" title={intervalText(o.interval)}>{o.not_comparable
 										? <span className="dim">not comparable: {o.not_comparable}</span>
 										: <ForestRow e={o} range={range} tone={tone} />}</td>
-									<td className="dim">{o.runs.join(' : ')}</td>
+									<td className="dim one-line">{o.runs.join(' : ')}</td>
 								</tr>
 								{isOpen && known && <tr className="pair-row"><td colSpan={6}>
 									<Pair c={c} known={known} baseline={baseline} /></td></tr>}

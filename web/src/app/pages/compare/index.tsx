@@ -7,6 +7,7 @@ import { ApiError } from '../../api';
 import { useIsBlock } from '../../common/block';
 import { BoardMenu } from '../../common/board-menu';
 import { useColumns, type Columns } from '../../common/columns';
+import type { ColumnOption } from '../../query';
 import { Explain } from '../../common/explain';
 import { Notes } from '../../common/notes';
 import { Pick } from '../../common/pick';
@@ -243,7 +244,7 @@ function Unsplit({ split, groups, columns }: {
 }): ReactNode {
 	const target = usePageTarget();
 	const isKnown = columns.of(split) !== undefined;
-	const near = isKnown ? columns.groups.filter((c) => !c.same_as).slice(0, 8).map((c) => c.column)
+	const near = isKnown ? suggested(columns).map((c) => c.column)
 		: nearColumns(split, columns.groups.map((c) => c.column));
 	const label = isKnown ? columns.measure(split).label : split;
 	return (
@@ -259,13 +260,19 @@ function Unsplit({ split, groups, columns }: {
 	);
 }
 
+const SUGGESTED_MAX = 8;
+
+/** Columns to compare by: what was set, not how a run ended. */
+const suggested = (columns: Columns): ColumnOption[] =>
+	columns.groups.filter((c) => !c.same_as && c.role !== 'outcome').slice(0, SUGGESTED_MAX);
+
 function Start({ columns }: { columns: Columns }): ReactNode {
 	const target = usePageTarget();
 	return (
 		<Empty title="Select what to compare" icon="compare">
 			<p>Select at least two runs on <Link to={target('/runs')}>Runs</Link> (key x) and press c, or
 				compare the runs of the filter by a column:</p>
-			<p className="row centre">{columns.groups.filter((c) => !c.same_as).slice(0, 8).map((c) => (
+			<p className="row centre">{suggested(columns).map((c) => (
 				<Link key={c.column} className="button small" to={target('/compare', { by: c.column })}>
 					{columns.measure(c.column).label}
 				</Link>

@@ -6,14 +6,14 @@ import type { Compare, Comparison, CompareMetric } from '../../../lib/api';
 import { useIsBlock } from '../../common/block';
 import type { Columns } from '../../common/columns';
 import { Explain } from '../../common/explain';
-import { intervalText, percent } from '../../common/interval';
+import { intervalText, percent, type Tone } from '../../common/interval';
 import { Pick } from '../../common/pick';
 import { Num, Twin } from '../../common/twin';
 import { measured } from '../../show';
 import { flagCodec, textCodec, useUrlState } from '../../url';
 import { mainlyAt, type Configured } from './configured';
-import { ForestAxis, ForestRow, rangeOf } from './forest';
-import { answerOf, commonReason, headlineOf, sharedReasons, sidesOf, toneOf, type Tone } from './words';
+import { ForestAxis, ForestRow, rangeOf } from '../../common/forest';
+import { answerOf, commonReason, headlineOf, sharedReasons, sidesOf, toneOf } from './words';
 
 const text = textCodec(''), onlyEqual = flagCodec();
 export const TONE_CLASS: Record<Tone, string> = { good: 'good-text', bad: 'bad-text', plain: '' };

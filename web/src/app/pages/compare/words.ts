@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // words.ts: how a verdict is shown, and which metric comes first. The words are the API's.
 import type { Compare, Comparison, CompareMetric } from '../../../lib/api';
-import { intervalText, percent } from '../../common/interval';
+import { intervalText, percent, type Tone } from '../../common/interval';
 import { count } from '../../show';
-
-export type Tone = 'good' | 'bad' | 'plain';
 
 export function toneOf(verdict: string): Tone {
 	return verdict.startsWith('better') ? 'good' : verdict.startsWith('worse') ? 'bad' : 'plain';

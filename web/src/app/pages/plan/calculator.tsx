@@ -24,11 +24,17 @@ const speedCodec: Codec<number | null> = {
 };
 const text = textCodec('');
 
-/** Colors with what is read off both frontiers; most tokens first, those out of range last. */
-export function readOff(output: Curves, cost: Curves | undefined): Off[] {
-	const usd = new Map(cost?.reading.map((r) => [r.color, r.between]));
-	return output.reading.map((r) => ({ color: r.color, tokens: r.between, usd: usd.get(r.color) ?? null,
-		low: r.low, high: r.high }))
+type Read = Pick<Curves, 'reading'>;
+
+/**
+ * Colors with what is read off both frontiers; most tokens first, those out of range last. A color
+ * whose slowest configuration is faster than asked has that one's values: it gives what is needed.
+ */
+export function readOff(output: Read, cost: Read | undefined, at: number): Off[] {
+	const isFaster = (r: Read['reading'][number]): boolean => r.low !== null && at < r.low;
+	const usd = new Map(cost?.reading.map((r) => [r.color, isFaster(r) ? r.y : r.between]));
+	return output.reading.map((r) => ({ color: r.color, tokens: isFaster(r) ? r.y : r.between,
+		usd: usd.get(r.color) ?? null, isMeasured: isFaster(r), low: r.low, high: r.high }))
 		.sort((a, b) => (b.tokens ?? -1) - (a.tokens ?? -1));
 }
 
@@ -51,8 +57,8 @@ export function usualSpeed(reach: readonly Pick<Off, 'low' | 'high'>[]): number 
 const reachText = (r: Off): string => (r.low === null || r.high === null ? ''
 	: `measured ${r.low === r.high ? `at ${measured(r.low)} only` : `from ${measured(r.low)} to ${measured(r.high)}`}`);
 
-const Read = ({ v }: { v: number | null }): ReactNode =>
-	(v === null ? <span className="dim">{NOTHING}</span> : <>~<Num v={v} /></>);
+const Value = ({ r, v }: { r: Off; v: number | null }): ReactNode =>
+	(v === null ? <span className="dim">{NOTHING}</span> : <>{!r.isMeasured && '~'}<Num v={v} /></>);
 
 export function Calculator({ columns, workload }: ViewProps): ReactNode {
 	const [speed, setSpeed] = useUrlState('speed', speedCodec);
@@ -68,7 +74,8 @@ export function Calculator({ columns, workload }: ViewProps): ReactNode {
 		return <Empty title="No suitable runs"><p>The calculator needs runs with tokens/s/user and a number of GPUs.</p></Empty>;
 	if (!output.data)
 		return <Loading />;
-	const rows = readOff(output.data, cost.data), base = rows.find((r) => r.color === chosen) ?? rows.at(0);
+	const rows = readOff(output.data, cost.data, at), base = rows.find((r) => r.color === chosen) ?? rows.at(0);
+	const isPriced = rows.some((r) => r.usd !== null);
 	return (
 		<section className="card" aria-label="Calculator">
 			<div className="tools">
@@ -86,24 +93,26 @@ export function Calculator({ columns, workload }: ViewProps): ReactNode {
 					<thead><tr><th scope="col">{workload.color === null ? 'Runs' : columns.measure(workload.color).label}</th>
 						<th scope="col" className="num">Output tokens/s/GPU</th>
 						<th scope="col" className="num">against baseline</th>
-						<th scope="col" className="num">$/M output tokens</th>
-						<th scope="col" className="num">against baseline</th></tr></thead>
+						{isPriced && <><th scope="col" className="num">$/M output tokens</th>
+							<th scope="col" className="num">against baseline</th></>}</tr></thead>
 					<tbody>{rows.map((r) => (
 						<tr key={r.color}>
 							<th scope="row">{r.color || 'All runs'}</th>
 							<td className="num">{r.tokens === null && reachText(r)
-								? <span className="dim">{reachText(r)}</span> : <Read v={r.tokens} />}</td>
+								? <span className="dim">{reachText(r)}</span> : <Value r={r} v={r.tokens} />}
+							{r.isMeasured && <span className="dim"> at {measured(r.low ?? NaN)}</span>}</td>
 							<td className="num dim">{r !== base && againstFirst(r.tokens ?? NaN, base?.tokens ?? NaN)}</td>
-							<td className="num"><Read v={r.usd} /></td>
-							<td className="num dim">{r !== base && againstFirst(r.usd ?? NaN, base?.usd ?? NaN)}</td>
+							{isPriced && <><td className="num"><Value r={r} v={r.usd} /></td>
+								<td className="num dim">{r !== base && againstFirst(r.usd ?? NaN, base?.usd ?? NaN)}</td></>}
 						</tr>
 					))}</tbody>
 				</table>
 			</div>
 			{rows.every((r) => r.tokens === null) && <p role="status">No {workload.color === null ? 'run' : 'row'} was
 				measured at {measured(at)} tokens/s/user. Enter a speed within a measured range, or measure more loads.</p>}
-			<p className="dim small-text">~: interpolated between measured configurations of the frontier. Outside the measured
-				speeds no value is given. {NOTHING}: the price or the number of GPUs is not known.</p>
+			<p className="dim small-text">~: interpolated between measured configurations of the frontier. Where the slowest one is
+				faster than this, its own values are given, with its speed. Above the measured speeds no value is given.
+				{' '}{NOTHING}: the {isPriced && 'price or the '}number of GPUs is not known.</p>
 			<Notes notes={output.data.notes} />
 		</section>
 	);

@@ -11,7 +11,7 @@ import { arrange } from '../../colour';
 import { Amount } from '../../common/amount';
 import { Explain } from '../../common/explain';
 import { Legend } from '../../common/legend';
-import { Notes } from '../../common/notes';
+import { begun, Notes } from '../../common/notes';
 import { Pick, PickMany } from '../../common/pick';
 import { columnsOf, tellingOf, type Columns } from '../../common/columns';
 import { useRead } from '../../common/routes';
@@ -176,6 +176,9 @@ function Range({ e, most }: { e: Estimate; most: number }): ReactNode {
 const spanText = (e: Estimate): string => (e.low === null || e.high === null ? ''
 	: e.low === e.high ? '' : `${measured(e.low)} to ${measured(e.high)}`);
 
+/** The span next to its value. */
+const aside = (e: Estimate): string => (spanText(e) ? ` (${spanText(e)})` : '');
+
 const percentText = (share: number | null): string => (share === null ? NOTHING
 	: `${Math.round(share * 100)} %`);
 
@@ -185,14 +188,14 @@ function Row({ c, rank, most }: { c: Named; rank: number; most: number }): React
 			<td className="num dim">{rank}</td>
 			<th scope="row" title={c.full}>{c.name || 'All runs'}</th>
 			<td className="num">{isBound(c) && c.servers !== 1 && <span className="dim">at most </span>}
-				<strong><Num v={c.gpus.value} /></strong><span className="dim"> {spanText(c.gpus)}</span></td>
+				<strong><Num v={c.gpus.value} /></strong><span className="dim">{aside(c.gpus)}</span></td>
 			<td className="range-cell"><Range e={c.gpus} most={most} /></td>
 			<td className="num">{c.servers ?? NOTHING}{c.gpus_per_server !== null
 				&& <span className="dim"> × {count(c.gpus_per_server, 'GPU')}</span>}</td>
 			<td className="num" data-value={c.headroom ?? ''}>{percentText(c.headroom)}</td>
 			<td className="num"><Num v={c.usd_per_hour} /></td>
 			<td className="num"><Num v={c.rate_per_server.value} />
-				<span className="dim"> {spanText(c.rate_per_server)}</span></td>
+				<span className="dim">{aside(c.rate_per_server)}</span></td>
 			<td className="num" data-value={c.runs}>{whole(c.runs)}</td>
 			<td className="dim note">{c.searches > 0 ? 'measured by a search, with its 95 % interval' : c.reason}</td>
 		</tr>
@@ -201,7 +204,7 @@ function Row({ c, rank, most }: { c: Named; rank: number; most: number }): React
 
 const STATES: Record<CapacityConfiguration['state'], string> = {
 	found: '', needs_higher_load: 'Needs a higher load (limits held at every measured load)',
-	never: 'Never within the limits', one_load: 'One load only',
+	never: '', one_load: 'One load only',
 };
 
 /** Configurations that the data do not settle, and the measurement that would. */
@@ -217,7 +220,7 @@ function Others({ list }: { list: Named[] }): ReactNode {
 					<tbody>{list.map((c) => (
 						<tr key={keyId(c.key)}><th scope="row" title={c.full}>{c.name || 'All runs'}</th>
 							<td>{c.gpus_per_server === null ? 'It is not known how many GPUs a server has'
-								: STATES[c.state] || c.reason}</td>
+								: STATES[c.state] || begun(c.reason ?? '')}</td>
 							<td className="num">{c.rate_per_server.value !== null && <>at least{' '}
 								<Num v={c.rate_per_server.value} /></>}</td>
 							<td className="num" data-value={c.runs}>{whole(c.runs)}</td></tr>
@@ -240,7 +243,7 @@ function Answered({ answer, columns }: { answer: Answer; columns: Columns }): Re
 					<p className="big-number">{isBound(best) && best.servers !== 1 && <span className="unit">at most{' '}
 					</span>}<Num v={best.gpus.value} /><span className="unit">
 						{best.gpus.value === 1 ? 'GPU' : 'GPUs'}
-						{spanText(best.gpus) && `, ${spanText(best.gpus)}`}</span></p>
+						{aside(best.gpus)}</span></p>
 					<p title={best.full}>{best.name || 'All runs'}{best.usd_per_hour !== null && <>, $<Num v={best.usd_per_hour} /> per hour</>}
 						{best.headroom !== null && <>, <span data-value={best.headroom}>{percentText(best.headroom)}</span>
 							{' '}headroom</>}</p>

@@ -4,7 +4,8 @@ import { useState, type ReactNode } from 'react';
 import type { ImpactParameter, ImpactStep } from '../../../lib/api';
 import { Pick } from '../../common/pick';
 import { firstOf, RATE_COLUMNS, LATENCY_COLUMNS, type Columns } from '../../common/columns';
-import { percent } from '../../common/interval';
+import { ForestAxis, ForestRow, rangeOf } from '../../common/forest';
+import { percent, type Tone } from '../../common/interval';
 import { Explain } from '../../common/explain';
 import { Notes } from '../../common/notes';
 import { useRead } from '../../common/routes';
@@ -100,31 +101,26 @@ function Matched({ list, columns, better }: {
 	if (!list.length)
 		return <p className="dim">No configurations differ in one parameter alone at least three times. Vary one
 			parameter alone to know what it changes.</p>;
-	const scale = scaleOf([0, ...list.flatMap((s) => [s.effect, ...s.interval ?? []])]);
-	const x = (v: number): number => 4 + at({ ...scale, isLog: false }, v) * (WIDTH - 8);
+	const range = rangeOf(list);
 	const hasAlso = list.some((s) => s.also_total > 0);
-	const tone = (s: ImpactStep): string => (!s.interval || s.interval[0] * s.interval[1] <= 0 || !better ? 'plain'
+	const tone = (s: ImpactStep): Tone => (!s.interval || s.interval[0] * s.interval[1] <= 0 || !better ? 'plain'
 		: (s.effect > 0) === (better === 'higher') ? 'good' : 'bad');
 	return (
 		<>
 			<div className="scroll-x" tabIndex={0} role="region" aria-label="Matched effects">
 				<table className="plain-table matched">
 					<thead><tr><th scope="col">Everything else equal</th><th scope="col" className="num">Change</th>
-						<th scope="col" className="range-cell"><span className="unseen">Interval</span><span aria-hidden="true" className="matched-scale">
-							<span>{percent(scale.min)}</span><span>{percent(scale.max)}</span></span></th>
+						<th scope="col" className="range-cell"><ForestAxis range={range} /></th>
 						<th scope="col" className="num">95 % interval</th><th scope="col" className="num">Pairs</th>
 						{hasAlso && <th scope="col">Changes with it</th>}</tr></thead>
 					<tbody>{list.slice(0, most).map((s) => (
 						<tr key={`${s.column} ${String(s.from)} ${String(s.to)}`}>
 							<th scope="row"><Link to={target('/compare', { by: s.column })} title={s.column}>
-								{columns.measure(s.column).label}</Link> {valueText(s, s.from)} → {valueText(s, s.to)}</th>
+								{columns.measure(s.column).label}</Link>{' '}
+							<span className="one-line">{valueText(s, s.from)} → {valueText(s, s.to)}</span></th>
 							<td className="num" data-value={s.effect}><strong className={`${tone(s)}-text`}>
 								{tone(s) !== 'plain' && (s.effect < 0 ? '▼ ' : '▲ ')}{percent(s.effect)}</strong></td>
-							<td className="range-cell"><svg viewBox={`0 0 ${WIDTH} 12`} width={WIDTH} height="12" aria-hidden="true"
-								className={`matched-range ${tone(s)}`}>
-								<line x1={x(0)} x2={x(0)} y1="0" y2="12" className="zero" />
-								{s.interval && <line x1={x(s.interval[0])} x2={x(s.interval[1])} y1="6" y2="6" />}
-								<circle cx={x(s.effect)} cy="6" r="4" /></svg></td>
+							<td className="range-cell"><ForestRow e={s} range={range} tone={tone(s)} /></td>
 							<td className="num dim">{s.interval && <><span data-value={s.interval[0]}>{percent(s.interval[0])}
 							</span> to <span data-value={s.interval[1]}>{percent(s.interval[1])}</span></>}</td>
 							<td className="num" data-value={s.pairs}>{s.pairs}</td>

@@ -53,8 +53,9 @@ function Table({ answer, columns }: { answer: Answer; columns: Columns }): React
 			<div className="scroll-x" tabIndex={0} role="region" aria-label="Table of speedup and efficiency">
 				<table className="plain-table scaled">
 					<thead><tr><th scope="col">Series</th>
-						<th scope="col" className="num">{columns.measure(answer.by).label}</th>
-						<th scope="col" className="num">Runs</th>
+						<th scope="col" className="num">{columns.measure(answer.by).label.split(/(?<=_)/).flatMap((part, i) =>
+							(i ? [<wbr key={i} />, part] : [part]))}</th>
+						<th scope="col" className="num aside">Runs</th>
 						<th scope="col" className="num">Median {columns.measure(answer.metric).label}
 							{answer.unit && ` (${answer.unit})`}</th>
 						<th scope="col" className="num">Speedup</th>
@@ -64,7 +65,7 @@ function Table({ answer, columns }: { answer: Answer; columns: Columns }): React
 							{i === 0 && <th scope="rowgroup" rowSpan={s.points.length}>
 								{s.name || 'All runs'}</th>}
 							<td className="num">{given(p.x)}</td>
-							<td className="num" data-value={p.n}>{whole(p.n)}</td>
+							<td className="num aside" data-value={p.n}>{whole(p.n)}</td>
 							<td className="num"><Num v={p.median} /></td>
 							<td className="num">{p.speedup === null ? NOTHING : <span data-value={p.speedup}>{p.speedup.toFixed(2)} ×</span>}</td>
 							<td className="num" data-value={p.efficiency ?? ''}><strong className={

@@ -6,12 +6,18 @@ import { given, measured, showValue } from '../../show';
 
 const STILL_NAMED = 4;
 
-/** What is read off the frontier of a color at one speed. */
+/**
+ * What is read off the frontier of a color at one speed. isMeasured: the slowest configuration of
+ * the frontier is faster than that, and these are its own values.
+ */
 export interface Off {
-	color: string; tokens: number | null; usd: number | null;
+	color: string; tokens: number | null; usd: number | null; isMeasured: boolean;
 	/** The speeds that were measured on its frontier. */
 	low: number | null; high: number | null;
 }
+
+/** "~1,313" is interpolated, "1,313" was measured. */
+export const offText = (r: Off, v: number): string => `${r.isMeasured ? '' : '~'}${measured(v)}`;
 
 /** Which gives most per GPU at this speed, and which is cheapest where prices are known. */
 export function calculatedText(rows: readonly Off[], speed: number): string {
@@ -19,10 +25,11 @@ export function calculatedText(rows: readonly Off[], speed: number): string {
 	const cheapest = rows.filter((r) => r.usd !== null).sort((a, b) => a.usd! - b.usd!).at(0);
 	const ratio = second?.tokens && first.tokens ? first.tokens / second.tokens : null;
 	return `At ${measured(speed)} tokens/s for each user ${first.color || 'these runs'} `
-		+ `give${first.color ? 's' : ''} ~${measured(first.tokens!)} output tokens/s per GPU`
+		+ `give${first.color ? 's' : ''} ${offText(first, first.tokens!)} output tokens/s per GPU`
+		+ `${first.isMeasured && first.low !== null ? ` (measured at ${measured(first.low)})` : ''}`
 		+ `${ratio === null ? '' : `, ${ratio.toFixed(1)} times as much as ${second.color}`}.`
 		+ `${cheapest ? ` ${cheapest.color || 'These runs'} cost${cheapest.color ? 's' : ''} least: `
-			+ `~$${measured(cheapest.usd!)} per million output tokens.` : ''}`;
+			+ `${cheapest.isMeasured ? '' : '~'}$${measured(cheapest.usd!)} per million output tokens.` : ''}`;
 }
 
 /** Which series gains most from the largest size that all of them have, and which least. */

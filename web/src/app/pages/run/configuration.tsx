@@ -3,6 +3,7 @@
 // its document.
 import { useMemo, useState, type ReactNode } from 'react';
 import type { Run } from '../../../lib/api';
+import { whole } from '../../../lib/format';
 import { Icon } from '../../parts/icon';
 import { Empty } from '../../parts/states';
 import { count, exactCell, showCell } from '../../show';
@@ -11,6 +12,7 @@ import { givenColumns, matching, settings, type Setting } from './config';
 
 const text = textCodec('');
 const flag = flagCodec(false);
+const NOT_SET = 'not set';
 
 /** isMixed: set ones and defaults, so that each is labeled. */
 function Group({ name, list, isMixed }: { name: string; list: Setting[]; isMixed: boolean }): ReactNode {
@@ -22,7 +24,8 @@ function Group({ name, list, isMixed }: { name: string; list: Setting[]; isMixed
 					<dt title={s.column}>{s.column.slice(name.length + 1)}
 						{isMixed && s.isGiven && <span className="tag">given</span>}</dt>
 					<dd title={exactCell(s.column, s.value)} data-column={s.column}
-						className={s.value === null ? 'dim' : undefined}>{showCell(s.column, s.value)}</dd>
+						className={s.value === null ? 'dim' : undefined}>{s.value === null ? NOT_SET
+							: showCell(s.column, s.value)}</dd>
 				</div>
 			))}</dl>
 		</section>
@@ -51,7 +54,8 @@ export function Configuration({ run }: { run: Run }): ReactNode {
 						Given parameters only
 					</label>
 				)}
-				<span className="dim num">{count(shown.length, 'parameter')} of {all.length}</span>
+				<span className="dim num">{shown.length < all.length && `${whole(shown.length)} of `}
+					{count(all.length, 'parameter')}</span>
 			</div>
 			{groups.map((g) => <Group key={g} name={g} isMixed={!isGivenOnly} list={shown.filter((s) => s.group === g)} />)}
 			{!shown.length && <Empty title="No parameters match" />}

@@ -249,10 +249,10 @@ export function defaultStatistics(options: Map<string, ColumnOption>): string[] 
 	return STATISTICS.filter((c) => options.has(c)).slice(0, STATISTICS_SHOWN);
 }
 
-/** Columns whose rows are not all the same. */
+/** Columns whose rows are not all the same; distinct is 0 where there are too many values to count. */
 export function differing(facets: Facet[]): Set<string> {
-	return new Set(facets.filter((f) => f.distinct > 1 || (f.distinct === 1 && f.missing > 0))
-		.map((f) => f.column));
+	return new Set(facets.filter((f) => f.distinct > 1 || (f.distinct === 1 && f.missing > 0)
+		|| (f.distinct === 0 && f.others > 1)).map((f) => f.column));
 }
 
 /** True for numbers that are too many for a list: they get a histogram instead. */

@@ -107,13 +107,13 @@ function There({ change }: { change: Change['change'] }): ReactNode {
 }
 
 interface ChangesProps {
-	metric: string; series: TrendSeries[]; unit: string | null; reason: string | null; names: Names;
+	metric: string; series: TrendSeries[]; unit: string | null; reason: string | null; isJudged: boolean; names: Names;
 	list: Change[];
 	/** The index of the change that the reader is at; -1: none. */
 	now: number;
 }
 
-export function Changes({ metric, series, unit, reason, names, list, now }: ChangesProps): ReactNode {
+export function Changes({ metric, series, unit, reason, isJudged, names, list, now }: ChangesProps): ReactNode {
 	const [marking, setMarking] = useState<{ c: Change; kind: Kind } | null>(null);
 	const isReadOnly = !useCanChange();
 	const target = usePageTarget();
@@ -131,7 +131,7 @@ export function Changes({ metric, series, unit, reason, names, list, now }: Chan
 				<p key={s.id} className="dim">{names.of.get(s.id) ?? s.name}: {s.begins?.text}, a step of
 					{' '}{percent(s.begins?.effect ?? null)} that is not tested.</p>
 			))}
-			{!list.length ? <p className="dim">No change was found: {reason}.</p> : (
+			{!list.length ? <p className="dim">{isJudged ? 'No change was found' : 'Not judged'}: {reason}.</p> : (
 				<div className="scroll-x" tabIndex={0} role="region" aria-label="List of changes">
 					<table className="plain-table changes-table">
 						<thead><tr><th scope="col">Series</th><th scope="col">{list[0].change.commit !== null ? 'Commit' : 'Date'}</th>

@@ -197,7 +197,8 @@ function View({ columns }: { columns: Columns }): ReactNode {
 				<Notes notes={answer?.notes} />
 			</section>
 			{answer && !isEmpty && !isBlock && <Changes metric={answer.metric} names={names}
-				series={answer.series} list={changes} now={now} unit={answer.unit} reason={answer.reason} />}
+				series={answer.series} list={changes} now={now} unit={answer.unit} reason={answer.reason}
+				isJudged={answer.is_judged} />}
 		</>
 	);
 }

@@ -2,8 +2,7 @@
 // forest.tsx: a forest plot: a row per effect about "no change", one range for all rows, the same to
 // both sides; the axis is the head of the rows' column.
 import type { ReactNode } from 'react';
-import { intervalText, percent } from '../../common/interval';
-import type { Tone } from './words';
+import { intervalText, percent, type Tone } from './interval';
 
 const WIDTH = 260, ROW = 22, HEAD = 26, SIDE = 26;
 const REACH_MIN = 0.02, REACH_MAX = 2, TICKS_MAX = 3, FEW = 6, WILD = 3;
