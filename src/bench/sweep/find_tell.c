@@ -19,9 +19,9 @@ static const char *const end_names[] = {
 	[CAPACITY_STOPPED] = "stopped",
 };
 
-static double failed_share(const struct find *f)
+static double failed_share(const struct find_opts *o)
 {
-	return f->opts->failed_share > 0 ? f->opts->failed_share : CAPACITY_FAILED_SHARE;
+	return o->failed_share > 0 ? o->failed_share : CAPACITY_FAILED_SHARE;
 }
 
 static const char *limit_text(const struct find *f, size_t j)
@@ -51,7 +51,7 @@ void find_tell_begin(const struct find_opts *o, struct buf *out)
 		   o->load == CAPACITY_RATE ? "request rate" : "number of requests at once");
 	for (size_t j = 0; j < o->slo.n; j++)
 		buf_printf(out, "%s%s", j ? ", " : "", o->slo.limit[j].text);
-	buf_printf(out, " and at most %g %% failed requests.", 100 * CAPACITY_FAILED_SHARE);
+	buf_printf(out, " and at most %g %% failed requests.", 100 * failed_share(o));
 }
 
 /* A level's result for one limit: "p99_ttft_ms<200: 0.42 % slow (1 % allowed)". */
@@ -66,7 +66,7 @@ static void tell_limit(const struct find *f, const struct capacity_point *p, siz
 			buf_printf(out, "%s: %.4g ms; ", limit_text(f, j),
 				   exp(l->y) * slo->limit[j].limit_s * 1000);
 	} else if (l->n > 0) {
-		double allowed = j < slo->n ? 1 - slo->limit[j].quantile : failed_share(f);
+		double allowed = j < slo->n ? 1 - slo->limit[j].quantile : failed_share(f->opts);
 
 		buf_printf(out, "%s: %.2f %% slow, %.3g %% allowed; ", limit_text(f, j),
 			   100 * l->slow / l->n, 100 * allowed);
@@ -151,7 +151,7 @@ static void tell_crossing(const struct find *f, const struct capacity_answer *a,
 
 	if (a->binding == slo->n) {
 		buf_printf(out, "Limiting factor: failed requests. At this load more than %g %% of "
-			   "the requests would fail in a run that never ends.", 100 * failed_share(f));
+			   "the requests would fail in a run that never ends.", 100 * failed_share(f->opts));
 	} else if (a->binding > slo->n) {
 		buf_add_text(out, "Limiting factor: saturation. No limit is broken at this load, "
 				  "but a higher rate is not carried.");
@@ -226,7 +226,8 @@ static void tell_none(const struct find *f, const struct capacity_answer *a, str
 		buf_printf(out, "Every load meets the limits, even %s %s: they do not bind.%s\n",
 			   load_text(load, a->passing), unit,
 			   f->opts->load == CAPACITY_CONCURRENCY &&
-			   a->passing >= find_load_max(f->opts) ?
+			   a->passing >= find_load_max(f->opts) &&
+			   find_load_max(f->opts) != f->opts->load_max ?
 			   " This process may not open more connections (ulimit -n)." : "");
 		break;
 	case CAPACITY_UNREACHABLE:
@@ -301,7 +302,7 @@ static void put_limits(const struct find *f, const struct capacity_answer *a, st
 		json_begin_object(w);
 		json_key(w, "limit"), json_put_text(w, limit_text(f, j));
 		json_member_f64(w, "share_allowed", !is_share ? NAN : j < slo->n ? 1 - slo->limit[j].quantile
-								    : failed_share(f));
+								    : failed_share(f->opts));
 		json_key(w, "binds"), json_put_bool(w, a->has_interval && a->binding == j);
 		json_key(w, "is_broken_unloaded"), json_put_bool(w, a->broken >> j & 1);
 		json_key(w, "is_easier_with_load"), json_put_bool(w, a->is_decreasing >> j & 1);
@@ -411,7 +412,7 @@ int find_draw(const struct find *f, const char *stem, struct err *e)
 	};
 	struct figure_limit line[] = {
 		{ .at = is_mean ? 1 : 100 * (j < slo->n ? 1 - slo->limit[j].quantile
-							: failed_share(f)),
+							: failed_share(f->opts)),
 		  .title = limit_text(f, j) },
 		{ .at = a.load, .is_vertical = true, .title = "capacity" },
 		{ .at = a.low, .is_vertical = true }, { .at = a.high, .is_vertical = true },
