@@ -19,7 +19,9 @@
 
 #include "core/base/str.h"
 
+#ifndef ANSWER_HEAD_BYTES
 #define ANSWER_HEAD_BYTES 2000
+#endif
 #define ANSWER_TAIL_BYTES 800
 #ifndef ANSWERS_MAX
 #define ANSWERS_MAX       32 /* of a test; what comes after that is not compared */
