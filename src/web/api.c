@@ -11,6 +11,7 @@
 #include "results/store/known.h"
 #include "web/api.h"
 #include "web/web.h"
+#include "web/web_internal.h"
 
 #define COUNT(table) (sizeof(table) / sizeof(*(table)))
 
@@ -508,7 +509,7 @@ static int of_params(const struct web_request *r, struct web_answer *a, unsigned
 			return -1;
 	}
 	*out = body;
-	return 0;
+	return tags_resolve(r, body, e);
 }
 
 int asked_body(const struct web_request *r, struct web_answer *a, unsigned members,

@@ -292,7 +292,7 @@ void live_close(struct web *w); /* also of a server that never started */
 
 /* "tags" of a run. */
 int tags_put(const struct web_request *r, struct json_writer *w, int64_t run, struct err *e);
-/* Conditions on the column "tag", anywhere in a body, become conditions on run_id. */
+/* Conditions on the column "tag", anywhere in what is asked, become conditions on run_id. */
 int tags_resolve(const struct web_request *r, struct json_value *v, struct err *e);
 
 /* ---- upload.c ---- */

@@ -153,6 +153,7 @@ static int stand_in(int argc, char **argv)
 {
 	const char *config = word_after(argc, argv, "--config");
 	struct buf text = { 0 };
+	int rc = 6;
 
 	signal(SIGTERM, end);
 	if (argc > 2 && strcmp(argv[2], "--print-keys") == 0)
@@ -161,13 +162,15 @@ static int stand_in(int argc, char **argv)
 				 NULL) < 0)
 		return 98;
 	if (word_after(argc, argv, "--plan"))
-		return plan(text.data);
-	if (strncmp(text.data, "words", 5) == 0) {
+		rc = plan(text.data);
+	else if (strncmp(text.data, "words", 5) == 0)
 		for (int i = 1; i < argc; i++)
 			puts(argv[i]);
-		return 6;
-	}
-	return measure(text.data, word_after(argc, argv, "--output"), word_after(argc, argv, "--events"));
+	else
+		rc = measure(text.data, word_after(argc, argv, "--output"),
+			     word_after(argc, argv, "--events"));
+	buf_release(&text);
+	return rc;
 }
 
 /* ---- asking ---- */
