@@ -82,9 +82,9 @@ sub result_page($schema) {
 # The result file of `bench serve`
 
 One JSON object: first the keys of `vllm bench serve` in its order, then one key
-`profllm` with everything of ours. Keys given with `--metadata` stand after
+`profllm` with everything of ours. Keys given with `--metadata` come after
 `num_prompts`. A dot leads into an object, `[]` into the elements of a list.
-Places such as `<metric>` stand for the names listed at the end, `<p>` for a
+Places such as `<metric>` mean the names listed at the end, `<p>` for a
 percentile as it was asked for (`p99_ttft_ms`, `p99.9_itl_ms`). Numbers may be
 `null` where the definition divides by nothing. They are 0 or more, but for lags,
 temperatures and places in time; shares end at 1 and percentages at 100 (`min` and

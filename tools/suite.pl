@@ -127,12 +127,15 @@ sub class_of {
 	return $word;
 }
 
-# What works on a results store is run on SQLite and, where there is a server, on PostgreSQL too.
+# What works on a results store is run on SQLite and, where there is a server, on PostgreSQL too,
+# unless it says `# store: sqlite`: then the store is not what it tests.
 sub twice {
 	my ($test) = @_;
 
 	return $test unless $ENV{PROFLLM_TEST_POSTGRES} && $test =~ /\.t$/;
-	return source($test) =~ /^use Dash\b|\bstore_url\(/m ? ($test, "$test\@postgresql") : $test;
+	my $text = source($test);
+	return $text =~ /^use Dash\b|\bstore_url\(/m && $text !~ /^# store: sqlite$/m
+		? ($test, "$test\@postgresql") : $test;
 }
 
 sub command {

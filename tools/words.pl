@@ -8,7 +8,8 @@
 #   tools/words.pl --list      every text of the program itself, one per line, to be read
 #
 # A text of C, Python or TypeScript is a string with a blank in it; adjacent strings are one text.
-# Code in Markdown (fences, backquotes) is not prose. docs/reference is generated from schema/.
+# Code in Markdown (fences, backquotes) is not prose. docs/reference is made of schema/ by
+# tools/gen.pl.
 use strict;
 use warnings;
 
@@ -90,8 +91,8 @@ sub parts_of_html {
 my @kind = (    # kind of text, files, how they are read
 	[messages => qr{^src/.*\.[ch]$}, sub { parts_of_code($_[0], 0) }],
 	[messages => qr{^(workers|python/src)/.*\.py$}, sub { parts_of_code($_[0], 1) }],
-	[help => qr{^schema/(result|experiment|api|columns)\.json$}, \&parts_of_json],
-	[docs => qr{^(README|CHANGES|SECURITY|ARCHITECTURE|STYLE)\.md$|^docs/(?!reference/).*\.md$},
+	[help => qr{^schema/(result|experiment|api|columns|engine_args)\.json$}, \&parts_of_json],
+	[docs => qr{^(README|CHANGES|SECURITY|ARCHITECTURE|STYLE)\.md$|^docs/.*\.md$},
 		\&parts_of_markdown],
 	[pages => qr{^web/(?:src|pages)/.*\.(ts|tsx|mjs)$}, sub { parts_of_code($_[0], 0) }],
 	[pages => qr{^web/.*\.html$}, \&parts_of_html],

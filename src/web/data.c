@@ -910,8 +910,8 @@ static int bulk(const struct web_request *r, struct web_answer *a, struct err *e
 	if (done.n_same)
 		json_put_text(&a->json, arena_printf(r->arena, "%zu %s.", done.n_same, same[what]));
 	if (done.n_missing)
-		json_put_text(&a->json, arena_printf(r->arena, "%zu do not exist any more.",
-						     done.n_missing));
+		json_put_text(&a->json, arena_printf(r->arena, "%zu %s not exist any more.",
+						     done.n_missing, done.n_missing == 1 ? "does" : "do"));
 	json_end_array(&a->json);
 	return 0;
 }

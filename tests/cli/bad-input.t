@@ -552,10 +552,11 @@ if (@tls) {
 
 	spew('sent.json', '{}');
 	check_run('ingest --server: a certificate nobody vouches for', run(args => ['ingest', 'sent.json',
-		'--server', $url]), { status => 1, err => 'profllm ingest: *self-signed certificate; use --cacert '
-			. 'FILE, or for a command without it the environment variable SSL_CERT_FILE=FILE' });
+		'--server', $url]), { status => 1, err => 'profllm ingest: *self-signed certificate; use '
+		. '--cacert FILE, or for a command without it the environment variable SSL_CERT_FILE=FILE' });
 	check_run('ingest --server: vouched for', run(args => ['ingest', 'sent.json', '--server', $url],
-		env => { SSL_CERT_FILE => 'cert.pem' }), { status => 1, err => "profllm ingest: $url answered 404*" });
+		env => { SSL_CERT_FILE => 'cert.pem' }), { status => 1,
+		err => "profllm ingest: $url answered 404*" });
 }
 
 my $silent = start_raw(undef);

@@ -322,7 +322,8 @@ my @refused = (
 	['a poem without lines', [set('sonnet', 'void.txt'), @wrap], 'void.txt: the file has no lines'],
 	['a poem without a template', [set('sonnet', 'poem.txt')], 'sonnet needs a chat template, *'],
 	['a poem in too few tokens', [set('sonnet', 'poem.txt'), qw(--sonnet-input-len 9), @wrap],
-		'--sonnet-input-len 9 is too small: the instruction alone has * tokens'],
+		'prompts of 9 tokens are too short for sonnet: the instruction alone has * tokens; raise '
+			. '--sonnet-input-len (bench throughput: --input-len)', 2],
 	['a trace without its fields', [set('timed_trace', 'row.jsonl')],
 		'row.jsonl:1: no "timestamp" field; '
 		. 'the row has: when. --timed-trace-label-timestamp names the field to take'],

@@ -55,13 +55,20 @@ for my $url (@stores) {
 		out => ['nothing is wrong'] });
 	check_run("$kind: remove says how many", run(args => [qw(store remove exp_a exp_b), @store]),
 		{ status => 0, out => ['2 runs would be removed permanently; add --yes to remove them'] });
+	check_run("$kind: not those that it does not have", run(args => [
+		qw(store remove exp_z exp_a exp_y), @store]), { status => 1,
+		out => ['1 run would be removed permanently; add --yes to remove it'],
+		err => 'profllm store remove: not in the store: exp_z, exp_y; `profllm export --columns '
+			. 'run_id` lists the run_ids' });
 	check_run("$kind: and does it", run(args => [qw(store remove exp_a exp_b --yes), @store]),
 		{ status => 0, out => ['2 runs removed'] });
+	check_run("$kind: once", run(args => [qw(store remove exp_a --yes), @store]), { status => 1,
+		out => ['0 runs removed'], err => 'profllm store remove: not in the store: exp_a; *' });
 	$r = run(args => ['export', @store, '--columns', 'run_id']);
 	is($r->{out}, "run_id\r\nexp_c\r\n", "$kind: they are gone");
 	check_run("$kind: a store that holds something is not replaced",
 		run(args => ['restore', 'runs.backup', @store]),
-		{ status => 2, err => 'profllm restore: *is not empty*; --force replaces its contents' });
+		{ status => 2, err => 'profllm restore: *is not empty; --force replaces what it holds' });
 	check_run("$kind: unless it is forced", run(args => ['restore', 'runs.backup', '--force', @store]),
 		{ status => 0 });
 	$r = run(args => ['export', @store, qw(--columns run_id --sort run_id)]);

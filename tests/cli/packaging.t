@@ -4,6 +4,7 @@
 # this
 # program, every library that is loaded at run time is in the .deb's lists, the service's unit, release notes,
 # and --health. tests/packages makes, installs and starts them (make packages-test).
+# store: sqlite
 use strict;
 use warnings;
 use Cwd qw(abs_path);

@@ -115,7 +115,7 @@ check_run('all INVALID', plot('curve/wrong.json'), { status => 1,
 my $sim = start_sim('--ttft-ms', '20', '--itl-ms', '10');
 for my $len (2, 4) {
 	run(args => [qw(bench serve --base-url), $sim->{url}, @{ $tiny{model} }, @{ $tiny{load} },
-		qw(--progress none --gpus 2 --sweep-max-concurrency 1,2 --random-output-len), $len,
+		qw(--progress none --gpus 2 --sweep-max-concurrency), '1,2', '--random-output-len', $len,
 		qw(--save-result --result-dir real --result-filename), "$len.json"]);
 }
 is_deeply([sort keys %{json_of(slurp('real/2-concurrency1.json'))->{profllm}{derived}}],

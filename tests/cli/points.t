@@ -44,6 +44,14 @@ check_run('rates', $run, { status => 0,
 	out => ['*Run 1/2: request_rate=50 *', '*Run 2/2: request_rate=inf *'] });
 is(scalar(() = glob 'rates/*.json'), 2, 'rates: generated names differ');
 
+# What is true of every point is said once.
+$run = run(args => [@args, '--sweep-max-concurrency', '1,2,4', '--num-prompts', '100', '--num-prompts', '60',
+	'--random-input-len', '64']);
+is($run->{err} =~ s/^WARNING: --num-prompts is given more than once; the last one counts\n//mg, 1,
+	'a warning about an option is not repeated for every point');
+is($run->{err} =~ s/^WARNING: random prompts hold \d+ (?:more|fewer) tokens .*\n//mg, 1,
+	'nor one about the prompts, whose number differs');
+
 $run = run(args => [@args, '--sweep-max-concurrency', '2', '--dry-run']);
 check_run('dry run', $run, { status => 0, not_out => ['*Sweep Summary*'] });
 

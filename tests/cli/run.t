@@ -75,6 +75,27 @@ sub lines { return split /\n/, $_[0] }
 	ok($d->{environment}, 'versions are known');
 }
 
+# ---- quiet ----
+
+{
+	my ($run) = experiment('quiet', { server => \%sim, benchmark => \%load }, '-q');
+
+	is($run->{status}, 0, '-q of one run') or diag($run->{err});
+	like($run->{out}, qr/\A12 requests to sim .*\nTTFT .*\nThe measurement is .*\nStatus: completed\n/,
+		'prints the summary and what became of it');
+	unlike("$run->{out}$run->{err}", qr/Starting server|Benchmark Result/, 'without stages and report');
+	for my $jobs (1, 2) {
+		($run) = experiment("quiet$jobs", { server => \%sim, benchmark => { %load },
+			matrix => { 'benchmark.max_concurrency' => [1, 2] } }, '-q', '--jobs', $jobs);
+		like($run->{out}, qr/\ASuite: 2 completed, 0 partial, 0 failed\nExperiment /,
+			"-q of a suite, $jobs at once: the table");
+	}
+	check_run('a file without --config', run(args => ['run', 'quiet.yaml']), { status => 2,
+		err => "profllm run: unexpected argument 'quiet.yaml'; did you mean --config quiet.yaml?" });
+	check_run('a store without --store', run(args => ['dashboard', 'runs.db']), { status => 2,
+		err => "profllm dashboard: unexpected argument 'runs.db'; did you mean --store runs.db?" });
+}
+
 # ---- the record, and every array ----
 
 {

@@ -213,7 +213,7 @@ SKIP: {
 	my $files = join ' ', ('many.jsonl') x 1000;
 	my $t = begin(command => ['script', '-q', '-e', '-f', '-c',
 		"$program tokenizer encode $sim --jsonl --threads 1 $files >/dev/null", 'typescript']);
-	wait_for('a bar', sub { slurp($t->{out_path}) =~ /\rRead: .*\]/ || has_exited($t->{pid}) });
+	wait_for('a bar', sub { (slurp($t->{out_path}) // '') =~ /\rRead: .*\]/ || has_exited($t->{pid}) });
 	kill 'TERM', $t->{pid};
 	like(finish($t)->{out}, qr{\rRead: +\d+%\|[# ]{24}\| [\d.]+/[\d.]+ MB \[},
 		'what takes long draws a bar');

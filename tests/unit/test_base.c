@@ -414,6 +414,9 @@ static void files_are_replaced_whole(void **state)
 	buf_reset(&text);
 	assert_int_equal(file_read(path, 100, &text, &e), 0);
 	assert_string_equal(text.data, "three");
+	/* Without a limit. */
+	assert_int_equal(file_read(path, SIZE_MAX, &text, &e), 0);
+	assert_string_equal(text.data, "threethree");
 	buf_reset(&text);
 	assert_int_equal(file_read(path, 2, &text, &e), -1);
 	assert_int_equal(e.code, ERR_LIMIT);

@@ -69,6 +69,7 @@ static void life(void **state)
 		"store archive" S " --undo --filter '{\"column\": \"request_throughput\", \"in\": [2]}'",
 		"store archive" S " " FIRST, "store archive" S " " FIRST " ", "store archive" S,
 		"store remove" S " " FIRST, "store remove" S " " FIRST " --yes", "store remove" S " 77 --yes",
+		"store remove" S " '' --yes", "store archive" S " 77 78",
 		"store retain" S, "store retain" S " --archive-days 0.5",
 		"store retain" S " --trace-days 1 --trace-gb 1",
 		"backup s.backup" S, "backup s.backup" S " ", "restore s.backup --store sqlite:r.db",

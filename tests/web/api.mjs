@@ -457,7 +457,7 @@ async function bulk() {
 	equal((await rows('usual')).total, total - 2, 'and not the others');
 	const again = await change({ ids: [...some, 999999], action: 'exclude', text: 'x' });
 	equal([again.changed, again.skipped, again.notes], [0, 3, ['2 were excluded already.',
-		'1 do not exist any more.']], 'what is skipped is said');
+		'1 does not exist any more.']], 'what is skipped is said');
 	equal((await change({ filter, shown: 'excluded', action: 'include' })).changed, 2,
 		'a filter chooses, too');
 	equal((await rows('usual')).total, total, 'all runs are back');

@@ -123,7 +123,15 @@ static int check_own(const struct online *o, struct err *e)
 	return prioritization_check(&opts, e);
 }
 
-/* What the script sends with every request goes first, so that options can override it. */
+static bool is_given(const char *option, int argc, char **argv)
+{
+	for (int i = 0; i < argc; i++)
+		if (is_option(argv[i], option + 2))
+			return true;
+	return false;
+}
+
+/* What the script sends with every request, unless an option changes it, then the options. */
 static int make_words(struct online *o, int argc, char **argv, struct err *e)
 {
 	static const char *const always[] = {
@@ -137,8 +145,16 @@ static int make_words(struct online *o, int argc, char **argv, struct err *e)
 	const size_t n_always = sizeof(always) / sizeof(*always);
 
 	o->argv = mem_array((size_t)argc + n_always + 2 * OWNS + 4, sizeof(*o->argv));
-	for (size_t i = 0; i < n_always; i++)
-		give(o, always[i]);
+	for (size_t i = 0; i < n_always; i++) {
+		bool has_value = i + 1 < n_always && *always[i + 1] != '-';
+
+		if (!is_given(always[i], argc, argv)) {
+			give(o, always[i]);
+			if (has_value)
+				give(o, always[i + 1]);
+		}
+		i += has_value;
+	}
 	if (sort_words(o, argc, argv, e) < 0 || check_own(o, e) < 0)
 		return -1;
 	for (size_t i = 0; i < sizeof(passed) / sizeof(*passed); i++) {

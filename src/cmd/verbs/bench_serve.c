@@ -243,6 +243,7 @@ struct points {
 	double value[SWEEP_POINTS_MAX];
 	struct buf result[SWEEP_POINTS_MAX]; /* JSON; empty: not measured */
 	size_t n, done;
+	struct buf warned;   /* warnings of the points so far */
 	const char *percentile[PERCENTILES_MAX]; /* of --sweep-summary-percentiles */
 	size_t percentiles;
 	struct points_column column[COLUMNS_MAX];
@@ -410,7 +411,7 @@ static void print_rule(char fill, size_t columns, const char *text)
 
 static int measure(struct points *p, size_t i, int argc, char **argv)
 {
-	struct serve_outcome outcome = { 0 };
+	struct serve_outcome outcome = { .warned = &p->warned };
 	struct serve_opts opts;
 	struct cli cli;
 	int status;
@@ -524,6 +525,7 @@ static int serve_points(struct cli *cli, const struct serve_opts *o, int argc, c
 	    (o->sweep_summary_percentiles &&
 	     read_percentiles(&p, o->sweep_summary_percentiles, &cli->err) < 0))
 		return cli_end(cli);
+	buf_reset(&cli->result.notes); /* the first point has them, too */
 	make_columns(&p);
 	print_rule('=', RULE_COLUMNS, p.is_rate ? " Request Rate Sweep " : " Concurrency Sweep ");
 	printf("Sweeping --%s over %zu values: [", p.is_rate ? "request-rate" : "max-concurrency", p.n);
@@ -541,6 +543,7 @@ static int serve_points(struct cli *cli, const struct serve_opts *o, int argc, c
 		status = 1;
 	for (size_t i = 0; i < p.n; i++)
 		buf_release(&p.result[i]);
+	buf_release(&p.warned);
 	cli_end(cli);
 	return status;
 }

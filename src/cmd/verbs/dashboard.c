@@ -111,7 +111,7 @@ const struct opt_set cmd_dashboard_set = {
 		  "  profllm dashboard --listen unix:/run/user/1000/profllm.sock\n"
 		  "  profllm dashboard --store postgresql://db/runs --listen 0.0.0.0:8080 "
 		  "--auth-token-file tokens --read-only",
-	OPT_SET_OF(rows, defaults), .groups = groups,
+	OPT_SET_OF(rows, defaults), .groups = groups, .stray = "store",
 };
 
 /* Takes --listen, or --host and --port. */

@@ -64,7 +64,7 @@ const struct opt_set cmd_export_set = {
 		  "  profllm export --store sqlite:runs.db --columns run_id,median_ttft_ms "
 		  "--sort=-timestamp \\\n"
 		  "      --filter '{\"column\": \"request_throughput\", \"range\": {\"min\": 10}}'",
-	OPT_SET_OF(rows, defaults),
+	OPT_SET_OF(rows, defaults), .stray = "store",
 };
 
 /* ---- the question in the API's form ---- */

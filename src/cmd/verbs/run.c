@@ -112,6 +112,8 @@ static const struct opt rows[] = {
 	  .help = "full-screen view while load runs, like bench serve --live; needs a terminal"),
 	R(progress, "progress", .group = SHOWN, .arg = "FORM", .choices = forms,
 	  .help = "progress on stderr; auto is a bar on a terminal and lines elsewhere"),
+	R(is_quiet, "quiet", .group = SHOWN, .letter = 'q', .words = "silent",
+	  .help = "print only warnings and the outcome: the summary of a run, the table of a suite"),
 	R(events, "events", .group = SHOWN, .arg = "FILE",
 	  .help = "write progress, and once a second figures of the load and the machine, as JSON "
 		  "lines for other programs"),
@@ -148,7 +150,7 @@ const struct opt_set cmd_run_set = {
 		  "  profllm run --config suite.yaml --output results.json --only '*tp=2*' --resume\n"
 		  "  profllm run --config suite.yaml --output results.json --scheduler slurm\n"
 		  "  profllm run --config experiment.yaml --set server.command=sim --dry-run",
-	OPT_SET_OF(rows, defaults), .groups = groups,
+	OPT_SET_OF(rows, defaults), .groups = groups, .stray = "config",
 };
 
 /* ---- before anything is run ---- */
@@ -583,11 +585,13 @@ static int with_gate(struct command_run *c, struct gates *g, int status, struct 
 
 static char *const *child_words(struct command_run *c)
 {
-	char **words = arena_alloc(&c->arena, 9 * sizeof(*words));
+	char **words = arena_alloc(&c->arena, 10 * sizeof(*words));
 	size_t n = 0;
 
 	words[n++] = arena_text(&c->arena, STR("--progress"));
 	words[n++] = arena_text(&c->arena, STR("none"));
+	if (c->o.is_quiet)
+		words[n++] = arena_text(&c->arena, STR("--quiet"));
 	if (c->o.show_log)
 		words[n++] = arena_text(&c->arena, STR("--show-log"));
 	if (c->o.args_file) {
@@ -722,7 +726,7 @@ static int act(struct command_run *c, struct err *e)
 		cli_out_buf(&page);
 		return 0;
 	}
-	run_talk_init(&c->talk, c->o.progress);
+	run_talk_init(&c->talk, c->o.progress, c->o.is_quiet);
 	if (c->o.upload_spool) {
 		cli_catch_signals();
 		return run_send_spool(c, e);

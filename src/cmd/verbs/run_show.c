@@ -30,10 +30,10 @@
 #define LINE_EVERY_NS 5000000000
 #define BENCHMARK "Benchmark" /* what a load is called in progress */
 
-void run_talk_init(struct run_talk *t, const char *progress)
+void run_talk_init(struct run_talk *t, const char *progress, bool is_quiet)
 {
-	*t = (struct run_talk){ 0 };
-	t->is_off = strcmp(progress, "none") == 0;
+	*t = (struct run_talk){ .is_quiet = is_quiet };
+	t->is_off = is_quiet || strcmp(progress, "none") == 0;
 	t->is_bar = strcmp(progress, "bar") == 0 ||
 		    (strcmp(progress, "auto") == 0 && isatty(STDERR_FILENO));
 }
@@ -49,6 +49,8 @@ static void on_line(void *self, const char *text)
 {
 	struct run_talk *t = self;
 
+	if (t->is_quiet)
+		return;
 	if (live_is_on(t->live)) {
 		live_print(t->live, false, text);
 		return;
@@ -60,9 +62,12 @@ static void on_line(void *self, const char *text)
 /* Prints a report; the load has ended. */
 static void on_text(void *self, struct str text)
 {
-	live_leave(((struct run_talk *)self)->live);
-	run_talk_clear(self);
-	cli_out(text);
+	struct run_talk *t = self;
+
+	live_leave(t->live);
+	run_talk_clear(t);
+	if (!t->is_quiet || t->is_single) /* a suite's table has the numbers of its members */
+		cli_out(text);
 }
 
 static void on_warn(void *self, const char *text)
@@ -159,7 +164,7 @@ static void on_member(void *self, const struct suite_now *now)
 		snprintf(t->head, sizeof(t->head), "profllm run  [%zu/%zu] %s", now->at, now->n,
 			 now->member->label);
 	live_set_head(t->live, t->head);
-	if (t->is_single)
+	if (t->is_single || t->is_quiet)
 		return;
 	buf_printf(&line, "[%zu/%zu] %s", now->at, now->n, now->member->label);
 	if (now->has_ended) {
@@ -179,6 +184,8 @@ static void on_member(void *self, const struct suite_now *now)
 
 static void on_child(void *self, const struct suite_member *m, const char *text, bool is_err)
 {
+	if (((struct run_talk *)self)->is_quiet && !is_err)
+		return;
 	run_talk_clear(self);
 	fprintf(is_err ? stderr : stdout, "%s: %s\n", m->label, text);
 	fflush(is_err ? stderr : stdout);
@@ -190,7 +197,8 @@ struct suite_hooks run_talk_hooks(struct run_talk *t, int log_fd)
 		.self = t, .member = on_member, .child = on_child,
 		.run = { .self = t, .line = on_line, .text = on_text, .warn = on_warn,
 			 .progress = on_progress, .sample = t->live ? on_sample : NULL,
-			 .cancel = cli_is_interrupted(), .log_fd = log_fd },
+			 .cancel = cli_is_interrupted(), .log_fd = log_fd,
+			 .is_brief = t->is_quiet },
 	};
 }
 

@@ -15,6 +15,7 @@
  */
 struct run_talk {
 	bool is_bar, is_off;      /* progress as a bar; no progress at all */
+	bool is_quiet;            /* no progress, no reports: a summary, a suite's table */
 	bool is_drawn;            /* a bar is on the current line */
 	char what[48];            /* the current stage */
 	int64_t began_ns, drawn_ns;
@@ -24,7 +25,7 @@ struct run_talk {
 };
 
 /* progress: "auto", "bar", "lines", "none". */
-void run_talk_init(struct run_talk *t, const char *progress);
+void run_talk_init(struct run_talk *t, const char *progress, bool is_quiet);
 /* t must not move. log_fd: experiment_hooks. */
 struct suite_hooks run_talk_hooks(struct run_talk *t, int log_fd);
 void run_talk_clear(struct run_talk *t);
@@ -75,7 +76,7 @@ struct run_opts {
 	struct opt_list set, matrix, only, include_dir, may_read, may_start;
 	bool is_resumed, dry_run, check, strict, show_log, live, upload_spool, no_upload_traces;
 	bool print_config, print_config_schema, print_schema, print_keys, is_bounded;
-	bool is_detached, ends_with_stdin;
+	bool is_detached, ends_with_stdin, is_quiet;
 	const char *scheduler, *hosts;
 	struct opt_list scheduler_args;
 	const char *plan;

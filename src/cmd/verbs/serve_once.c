@@ -2,6 +2,7 @@
 /* serve_once.c - see serve_once.h. */
 #include "cmd/verbs/serve_once.h"
 
+#include <ctype.h>
 #include <math.h>
 
 #include "bench/offline/pytorch.h"
@@ -55,10 +56,49 @@ static void on_line(void *self, const char *text)
 	cli_line(text);
 }
 
+/* Whether the text was a warning before, maybe with other numbers; if not, it is from now on. */
+static bool was_warned(struct buf *warned, struct str text)
+{
+	struct buf line = { 0 };
+	bool has_it;
+
+	buf_add_char(&line, '\n');
+	for (size_t i = 0; i < text.n; i++)
+		if (!isdigit((unsigned char)text.p[i]))
+			buf_add_char(&line, text.p[i]);
+	buf_add_char(&line, '\n');
+	has_it = warned->len && memmem(warned->data, warned->len, line.data, line.len);
+	if (!has_it)
+		buf_add_str(warned, buf_str(&line));
+	buf_release(&line);
+	return has_it;
+}
+
+/* Leaves those lines that were no warnings before. */
+static void drop_warned(struct buf *warned, struct buf *notes)
+{
+	struct str rest = buf_str(notes);
+	struct buf left = { 0 };
+
+	while (rest.n) {
+		struct str line = str_cut(&rest, '\n');
+
+		if (was_warned(warned, line))
+			continue;
+		buf_add_str(&left, line);
+		buf_add_char(&left, '\n');
+	}
+	buf_release(notes);
+	*notes = left;
+}
+
 static void on_warn(void *self, const char *text)
 {
 	struct talk *talk = self;
+	struct buf *warned = talk->outcome ? talk->outcome->warned : NULL;
 
+	if (warned && was_warned(warned, str_of(text)))
+		return;
 	if (live_is_on(talk->live)) {
 		live_print(talk->live, true, text);
 		return;
@@ -664,6 +704,8 @@ int serve_once(struct cli *cli, struct serve_opts *opts, struct serve_outcome *o
 	    gates_begin(&gates, &opts->gate, &cli->arena, &cli->err) == 0 &&
 	    check_gates(&gates, opts, &derived, &cli->err) == 0)
 		rc = 0;
+	if (out && out->warned)
+		drop_warned(out->warned, &cli->result.notes);
 	if (rc == 0 && !ranks_are_started())
 		cli_flush_notes(cli);
 	if (ranks_are_started())

@@ -16,6 +16,8 @@ struct serve_outcome {
 	/* A run's report is printed, and the point still has its record. NULL: not wanted. */
 	int (*measured)(void *self, const struct point *p, struct err *e);
 	void *self;
+	/* Warnings, a line each, that are not repeated and that new ones are added to; or NULL. */
+	struct buf *warned;
 	uint64_t requests, asked_tokens; /* of the dataset's prompts and the answers asked for */
 };
 

@@ -35,7 +35,8 @@ struct keep_opts {
 #define TRACES \
 	R(traces_dir, "traces-dir", .arg = "DIR", \
 	  .help = "folder for traces; default: next to the SQLite file")
-#define SET(verb, rows, ...) { .command = verb, OPT_SET_OF(rows, defaults), __VA_ARGS__ }
+#define SET(verb, rows, ...) { .command = verb, OPT_SET_OF(rows, defaults), \
+				 .stray = "store", __VA_ARGS__ }
 
 static const struct keep_opts defaults = { 0 };
 
@@ -361,6 +362,31 @@ static int read_which(const struct keep_opts *o, struct store *s, struct arena *
 	return rc < 0 ? err_wrap(e, "--filter") : 0;
 }
 
+/* Appends the run_ids that the store does not have. -1: one of them cannot be a run_id. */
+static int find_unknown(const struct keep_opts *o, struct store *s, struct buf *out, struct err *e)
+{
+	for (size_t i = 0; i < o->runs.n; i++) {
+		const char *id = o->runs.v[i];
+
+		if (!*id || strlen(id) > STORE_RUN_ID_BYTES_MAX)
+			return err_set(e, ERR_USAGE, "'%.40s' is not a run_id: expected 1 to %d bytes",
+				       id, STORE_RUN_ID_BYTES_MAX);
+		if (!store_find(s, str_of(id)))
+			buf_printf(out, "%s%s", out->len ? ", " : "", id);
+	}
+	return 0;
+}
+
+/* Those that are known have been changed: a command that was interrupted can be repeated. */
+static int refuse_unknown(struct buf *unknown, struct err *e)
+{
+	int rc = unknown->len ? err_set(e, ERR_RUN, "not in the store: %.400s; `profllm export --columns "
+					"run_id` lists the run_ids", unknown->data) : 0;
+
+	buf_release(unknown);
+	return rc;
+}
+
 static int count(struct store *s, const struct filter *f, struct arena *a, size_t *n, struct err *e)
 {
 	struct index_view *view = index_view(store_index(s));
@@ -392,34 +418,39 @@ static int on_store(struct cli *c, const struct keep_opts *o, store_work *work)
 
 static int archive(const struct keep_opts *o, struct store *s, struct arena *a, struct err *e)
 {
+	struct buf unknown = { 0 };
 	struct filter *f;
 	size_t n;
 
-	if (read_which(o, s, a, &f, e) < 0 || store_archive(s, f, !o->is_undone, &n, e) < 0)
+	if (read_which(o, s, a, &f, e) < 0 || find_unknown(o, s, &unknown, e) < 0 ||
+	    store_archive(s, f, !o->is_undone, &n, e) < 0) {
+		buf_release(&unknown);
 		return -1;
+	}
 	printf("%zu run%s %s\n", n, plural(n),
 	       o->is_undone ? "taken out of the archive" : "archived");
-	return 0;
+	return refuse_unknown(&unknown, e);
 }
 
 static int remove_runs(const struct keep_opts *o, struct store *s, struct arena *a, struct err *e)
 {
+	struct buf unknown = { 0 };
 	struct filter *f;
-	size_t n;
+	size_t n = 0;
 
-	if (read_which(o, s, a, &f, e) < 0)
+	if (read_which(o, s, a, &f, e) < 0 || find_unknown(o, s, &unknown, e) < 0 ||
+	    (o->is_sure ? store_remove(s, f, &n, e) : count(s, f, a, &n, e)) < 0) {
+		buf_release(&unknown);
 		return -1;
-	if (!o->is_sure) {
-		if (count(s, f, a, &n, e) < 0)
-			return -1;
+	}
+	if (o->is_sure)
+		printf("%zu run%s removed\n", n, plural(n));
+	else if (n)
 		printf("%zu run%s would be removed permanently; add --yes to remove %s\n", n,
 		       plural(n), n == 1 ? "it" : "them");
-		return 0;
-	}
-	if (store_remove(s, f, &n, e) < 0)
-		return -1;
-	printf("%zu run%s removed\n", n, plural(n));
-	return 0;
+	else if (!unknown.len)
+		puts("no run would be removed");
+	return refuse_unknown(&unknown, e);
 }
 
 static int retain(const struct keep_opts *o, struct store *s, struct arena *a, struct err *e)

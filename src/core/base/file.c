@@ -103,7 +103,8 @@ int file_read(const char *path, size_t limit, struct buf *out, struct err *e)
 		return err_set(e, ERR_LIMIT, "%s has %lld bytes; the limit is %zu", path,
 			       (long long)st.st_size, limit);
 	}
-	out->limit = out->len + limit + READ_BYTES + 1;
+	out->limit = limit < SIZE_MAX - out->len - READ_BYTES - 1 ?
+		     out->len + limit + READ_BYTES + 1 : SIZE_MAX;
 	do {
 		n = 0;
 		if (buf_reserve(out, READ_BYTES) < 0)

@@ -155,6 +155,7 @@ struct opt_set {
 	const char *const *groups; /* order of headings in help, NULL at the end; others follow */
 	const char *namespace_head; /* the namespace line begins with it: "a='b', "; or NULL */
 	const struct opt_foreign *foreign; /* accepted names without a row; NULL: none */
+	const char *stray;       /* name of the option that a word too many is for; or NULL */
 	bool takes_prefixes;     /* a verb of vLLM's: options may be abbreviated, as there */
 };
 

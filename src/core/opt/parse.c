@@ -678,7 +678,9 @@ static int parse_bare(struct parse *p, const char *word)
 		i++;
 	p->next_positional = i;
 	if (i == set->n)
-		return err_set(p->e, ERR_USAGE, "unexpected argument '%.120s'", word);
+		return set->stray ? err_set(p->e, ERR_USAGE, "unexpected argument '%.120s'; did you mean "
+					    "--%s %.120s?", word, set->stray, word) :
+				    err_set(p->e, ERR_USAGE, "unexpected argument '%.120s'", word);
 	mark_given(p, &set->row[i]);
 	if (set->row[i].kind != OPT_LIST) {
 		p->next_positional++;

@@ -223,6 +223,7 @@ struct experiment_hooks {
 	const atomic_bool *cancel;
 	int log_fd;                    /* above 0: what servers print is copied there as it comes */
 	struct point_early *early;     /* of experiment_prepare for the same experiment, or NULL */
+	bool is_brief;                 /* text gets the summary of a report alone */
 };
 
 /* Sets run_id and start time, if needed before experiment_run_at, which otherwise does it. */

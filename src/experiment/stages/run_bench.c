@@ -317,7 +317,8 @@ static void tell_turns(struct bench *b, const struct point *point)
 	struct err e = { 0 };
 
 	if (multi_turn_score(&b->turns, point, false, &turns, &e) == 0) {
-		multi_turn_terminal(&turns.report, &text);
+		if (!b->run->hooks->is_brief)
+			multi_turn_terminal(&turns.report, &text);
 		multi_turn_summary(&b->turns, &turns, &text);
 		say(b, &text);
 	} else {
@@ -345,7 +346,10 @@ static void on_measured(void *self, struct point *point)
 		run_keep_warning(b->run, text.data); /* the report contains it, too */
 	buf_reset(&text);
 	run->scored.meta.facts.has_plot_tip = false;
-	report_terminal(&run->scored.report, REPORT_SHORT, &text);
+	if (b->run->hooks->is_brief)
+		report_summary(&run->scored.report, &text);
+	else
+		report_terminal(&run->scored.report, REPORT_SHORT, &text);
 	say(b, &text);
 	if (b->run->x->mode == MODE_MULTI_TURN)
 		tell_turns(b, point);

@@ -52,7 +52,7 @@ struct fetch_reply {
 	int error;              /* the errno of FETCH_FAULT_CONNECT; 0: unknown */
 	long status;
 	struct buf body;
-	struct buf redirect;    /* fetch: scheme, host and port that a 3xx answer names; empty: none */
+	struct buf redirect;    /* fetch: where a 3xx answer leads, without the path; or empty */
 	struct buf head; /* fetch_get: status line and headers of the last answer */
 	size_t head_bytes; /* of all headers and trailers; above HTTP_HEADS_BYTES_MAX: given up */
 };

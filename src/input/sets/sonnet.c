@@ -29,6 +29,8 @@
 #define TRIES_MIN 1000
 #define TRIES_PER_PROMPT 20
 #define EXTRA_LINES_MAX (1u << 20) /* of one prompt */
+/* The option's name depends on the command. */
+#define INPUT_LEN "--sonnet-input-len (bench throughput: --input-len)"
 
 struct sonnet {
 	const struct dataset_opts *o;
@@ -88,8 +90,9 @@ static int plan_lines(struct sonnet *s, struct err *e)
 	if (base == SIZE_MAX)
 		return tokenizer_refuse(s->env->tokenizer, format(s, STR(INSTRUCTION)), e);
 	if (o->sonnet_input_len <= (int64_t)base)
-		return err_set(e, ERR_USAGE, "--sonnet-input-len %" PRId64 " is too small: the instruction "
-			       "alone has %zu tokens", o->sonnet_input_len, base);
+		return err_set(e, ERR_USAGE, "prompts of %" PRId64 " tokens are too short for sonnet: the "
+			       "instruction alone has %zu tokens; raise " INPUT_LEN,
+			       o->sonnet_input_len, base);
 	if (sum == 0)
 		return err_set(e, ERR_RUN, "%s: its lines have no tokens", o->path);
 	mean = (double)sum / (double)s->lines;
@@ -97,8 +100,8 @@ static int plan_lines(struct sonnet *s, struct err *e)
 	input = fmax(nearbyint((double)(o->sonnet_input_len - (int64_t)base) / mean), 1);
 	prefix = fmax(nearbyint((double)(o->sonnet_prefix_len - (int64_t)base) / mean), 0);
 	if (input > EXTRA_LINES_MAX)
-		return err_set(e, ERR_USAGE, "--sonnet-input-len %" PRId64 " is more than %u lines",
-			       o->sonnet_input_len, EXTRA_LINES_MAX);
+		return err_set(e, ERR_USAGE, "prompts of %" PRId64 " tokens would need more than %u lines; "
+			       "lower " INPUT_LEN, o->sonnet_input_len, EXTRA_LINES_MAX);
 	s->extra_lines = input > prefix ? (size_t)(input - prefix) : 0;
 	s->prefix_lines = prefix < (double)s->lines ? (size_t)prefix : s->lines;
 	s->drawn = mem_array(s->extra_lines, sizeof(*s->drawn));
@@ -144,7 +147,7 @@ static int sample(struct sonnet *s, struct workload *w, struct err *e)
 	if (w->n == n)
 		return 0;
 	return err_set(e, ERR_RUN, "%s: %zu of %zu tries gave a prompt of at most %" PRId64
-		       " tokens; raise --sonnet-input-len or lower --sonnet-prefix-len", s->o->path,
+		       " tokens; raise " INPUT_LEN " or lower the length of the prefix", s->o->path,
 		       w->n, take.rows, s->o->sonnet_input_len);
 }
 

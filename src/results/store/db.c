@@ -370,7 +370,7 @@ static int too_new(const char *where, int64_t number, struct err *e)
 		       "knows them up to version %lld", where, (long long)number, (long long)newest());
 }
 
-/* A database that answers and was never a store; a damaged file of SQLite may only look like one. */
+/* A database that answers and was never a store. A damaged file of SQLite may look like one. */
 static bool is_empty(struct db *d)
 {
 	int64_t is_missing = 0;

@@ -237,7 +237,8 @@ static int follow_to_end(struct store *s, struct index *x, int64_t from, struct 
 	if (*change == from)
 		return 0;
 	if (from >= 0 && !MIGRATE_SAME_STORE(from, *change))
-		return err_set(e, ERR_RUN, "%s was replaced by `profllm restore` while this program ran: restart it", s->shown);
+		return err_set(e, ERR_RUN, "%s was replaced by `profllm restore` while this "
+			       "program ran: restart it", s->shown);
 	if (from >= 0 && db_integer(d, "SELECT last FROM numbers WHERE name = 'rewritten'", NULL, 0, 0,
 				    &rewritten, e) < 0)
 		return -1;

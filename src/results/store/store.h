@@ -145,6 +145,7 @@ struct run_whole {
 int store_run(struct store *s, int64_t id, struct arena *a, struct run_whole *out, struct err *e);
 int store_run_arrays(struct store *s, int64_t id, struct buf *out, struct err *e);
 /* 0: none. */
+#define STORE_RUN_ID_BYTES_MAX 512
 int64_t store_find(struct store *s, struct str run_id);
 
 /* ---- what users add ---- */

@@ -314,7 +314,6 @@ struct str columns_name(const void *columns, uint64_t number); /* for unpack_row
 /* ---- a store ---- */
 
 #define STORE_READERS_MAX 32        /* connections that read; threads wait when all are in use */
-#define STORE_RUN_ID_BYTES_MAX 512
 #define STORE_NAME_BYTES_MAX 512    /* of presets, files, users */
 #define STORE_WORDS_BYTES_MAX 65536 /* an annotation, a reason, a preset's body */
 
