@@ -13,7 +13,7 @@ static void by_libcurl(void **state)
 		{ CURL "--output-json c.json --save-detailed", F, .files = "c.json +6:asked" },
 		{ CURL "--backend openai-chat --endpoint /v1/chat/completions --output-json d.json", F,
 		  .files = "d.json +6:asked" },
-		{ BROKEN SMALL " --transport curl --output-json e.json --save-detailed", SILENT, .files = "e.json" },
+		{ BROKEN SMALL " --transport curl", SILENT },
 		{ CURL "--http-version 2 --output-json g.json", SILENT, .status = 1 },
 		{ .line = "bench serve --base-url http://127.0.0.1:9 --model sim --tokenizer sim " QUICK " " SMALL
 		  " --transport curl", .status = 1 },
@@ -24,7 +24,7 @@ static void by_libcurl(void **state)
 		{ SERVE SMALL " --proxy http://127.0.0.1:9 --max-errors 1", SILENT, .status = 1 },
 		{ CURL "--request-timeout 0.001 --output-json h.json", SILENT, .status = 1 },
 		{ SERVE "--transport curl --random-input-len 5 --random-output-len 3 --num-warmups 1 --num-prompts 9 "
-		  "--max-concurrency 4 --output-json i.json", SILENT, .files = "i.json" },
+		  "--max-concurrency 4", SILENT },
 	};
 
 	(void)state;
