@@ -15,7 +15,7 @@
 
 struct row { const char *pattern, *good, *bad; }; /* good NULL: the pattern is refused with bad */
 
-static unsigned wrong;
+static unsigned wrong, made;
 
 /* What a text is judged by: the pattern itself, or a schema of texts with it. */
 static void judge(const struct row *r, bool is_ecma)
@@ -57,6 +57,17 @@ static void judge(const struct row *r, bool is_ecma)
 			wrong++, print_error("%s of '%s': verdict %d, %s\n", r->pattern, text,
 					     (int)result.verdict, result.why);
 	}
+	/* What is made up of a pattern matches it. */
+	for (uint64_t seed = 0; seed < 8; seed++) {
+		buf_reset(&answer);
+		if (constraint_generate(c, seed, seed % 2 * 30, &answer, &e) < 0)
+			break;
+		made++;
+		constraint_check(c, buf_str(&answer), &result);
+		if (result.verdict != CONSTRAINT_KEPT)
+			wrong++, print_error("%s does not match '%.*s', which was made of it\n", r->pattern,
+					     (int)answer.len, answer.data);
+	}
 	buf_release(&answer);
 	constraint_free(c);
 }
@@ -83,6 +94,7 @@ static void python(void **state)
 	for (size_t i = 0; i < COUNT(row); i++)
 		judge(&row[i], false);
 	assert_int_equal(wrong, 0);
+	print_message("# %u texts were made\n", made);
 }
 
 static void ecma(void **state)
@@ -112,6 +124,7 @@ static void ecma(void **state)
 	for (size_t i = 0; i < COUNT(row); i++)
 		judge(&row[i], true);
 	assert_int_equal(wrong, 0);
+	print_message("# %u texts were made\n", made);
 }
 
 int main(void)

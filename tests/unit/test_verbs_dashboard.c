@@ -292,19 +292,41 @@ static void uploads(void **state)
 	assert_int_equal(end(pid), 0);
 }
 
+static void write_result(const char *path, const char *day, int rate)
+{
+	char text[600];
+
+	snprintf(text, sizeof(text), "{\"date\": \"202601%s-000000\", \"backend\": \"vllm\", \"model_id\": \"m\", "
+		 "\"num_prompts\": 6, \"request_rate\": %d, \"duration\": 2.5, \"completed\": 5, \"failed\": 1, "
+		 "\"total_input_tokens\": 60, \"total_output_tokens\": 20, \"request_throughput\": %d, "
+		 "\"output_throughput\": 8, \"mean_ttft_ms\": 100, \"median_ttft_ms\": 91}", day, rate, rate);
+	run_write(path, text);
+}
+
 /* What a run reports while it is measured; dashboards that cannot be reported to. */
 static void reported(void **state)
 {
 #define BENCH "bench serve --base-url http://127.0.0.1:$SIM --model sim --tokenizer sim --random-input-len 6 " \
 	"--random-output-len 3 --num-prompts 4 --max-concurrency 2 --temperature 0 --ready-check-timeout-sec 0 " \
 	"--progress none --dashboard "
-	static const char *const varies[] = { "-WARNING: this run", "-WARNING: the ", "(http://127.0.0.1:9/api/live: ", NULL };
+	static const char *const varies[] = { "-WARNING: this run", "-WARNING: the ", "http://127.0.0.1:9/api/", NULL };
 	static const struct verb_case cases[] = {
 		{ BENCH "http://127.0.0.1:$WEB/ --label one", .mask = VERB_NO_OUT, .varies = varies },
 		{ BENCH "http://127.0.0.1:9", .mask = VERB_NO_OUT, .varies = varies },
 		{ BENCH "http://127.0.0.1:$SIM", .mask = VERB_NO_OUT, .varies = varies },
 		{ BENCH "127.0.0.1", .status = 2 },
 		{ BENCH "http://127.0.0.1:$WEB --model none", .status = 1, .mask = VERB_NO_OUT, .varies = varies },
+		{ .line = "ingest r1.json folder --server http://127.0.0.1:$WEB" },
+		{ .line = "ingest r1.json --json --server http://127.0.0.1:$WEB/" },
+		{ "ingest bad.json r3.json --json --server http://127.0.0.1:$WEB", .status = 1 },
+		{ .line = "ingest --trace t.json --run 2 --server http://127.0.0.1:$WEB" },
+		{ "ingest --trace t.json --run nobody --server http://127.0.0.1:$WEB", .status = 1 },
+		{ "ingest r1.json --server http://127.0.0.1:9", .status = 1, .varies = varies },
+		{ "ingest r1.json --server http://127.0.0.1:$SIM", .status = 1 },
+		{ "ingest r1.json --server 127.0.0.1", .status = 2 },
+		{ "ingest none.json --server http://127.0.0.1:$WEB", .status = 2 },
+		{ "ingest r1.json --server http://127.0.0.1:$WEB --token-file none", .status = 1 },
+		{ "ingest r1.json --server http://127.0.0.1:$WEB --store sqlite:x.db", .status = 2 },
 	};
 	static const struct step step[] = {
 		{ "GET /api/live", "\"run\":1", .how = WHOLE },
@@ -317,6 +339,13 @@ static void reported(void **state)
 	snprintf(port, sizeof(port), "%u", ask_port);
 	verb_let("WEB", port);
 	verb_sim("SIM", "--model sim --ttft-ms 2 --itl-ms 1");
+	mkdir("folder", 0755);
+	write_result("r1.json", "01", 1);
+	write_result("folder/r2.json", "02", 2);
+	write_result("r3.json", "03", 3);
+	run_write("bad.json", "{\"no\": \"run\"}");
+	run_write("folder/notes.txt", "no result");
+	run_write("t.json", "{\"traceEvents\": []}");
 	verb_check_all(cases, COUNT(cases));
 	take_all(step, COUNT(step));
 	assert_int_equal(end(pid), 0);

@@ -131,6 +131,46 @@ static void workloads(void **state)
 	verb_check_all(cases, COUNT(cases));
 }
 
+/* Prompts with pictures and sound of the user's own. */
+static void own_media(void **state)
+{
+#define MEDIA " --tokenizer sim --backend openai-chat --examples 3 --num-prompts 3 --custom-output-len 4 " \
+	"--request-id-prefix r- "
+	static const struct verb_case cases[] = {
+		{ .line = "dataset show --json --dataset-name custom_image --dataset-path image.jsonl" MEDIA },
+		{ .line = "dataset show --json --dataset-name custom_mm --dataset-path parts.jsonl" MEDIA },
+		{ "dataset show --json --dataset-name custom_image --dataset-path image.jsonl "
+		  "--custom-ensure-client-side-data --enable-multimodal-chat" MEDIA, .status = 1, .mask = VERB_NO_ERR },
+		{ "dataset show --json --dataset-name custom_audio --dataset-path sound.jsonl" MEDIA, .status = 1 },
+		{ .line = "dataset show --json --dataset-name custom_audio --dataset-path sound.jsonl --enable-multimodal-chat"
+		  MEDIA },
+		{ .line = "dataset show --json --dataset-name custom_audio --dataset-path sound.jsonl --backend "
+		  "openai-audio --tokenizer sim --num-prompts 2 --request-id-prefix r- --endpoint "
+		  "/v1/audio/transcriptions" },
+		{ "dataset show --dataset-name custom_image --dataset-path bad1.jsonl" MEDIA, .status = 1 },
+		{ "dataset show --dataset-name custom_image --dataset-path bad2.jsonl" MEDIA, .status = 1 },
+		{ "dataset show --dataset-name custom_image --dataset-path bad3.jsonl" MEDIA, .status = 1 },
+		{ .line = "dataset show --dataset-name custom_image --dataset-path bad4.jsonl" MEDIA },
+		{ "dataset show --dataset-name custom_image --dataset-path bad4.jsonl --custom-ensure-client-side-data"
+		  MEDIA, .status = 1 },
+		{ "dataset show --dataset-name custom_image --dataset-path bad6.jsonl" MEDIA, .status = 1 },
+		{ "dataset show --dataset-name custom_audio --dataset-path bad4.jsonl --enable-multimodal-chat" MEDIA,
+		  .status = 1 },
+		{ .line = "dataset show --dataset-name custom_image --dataset-path image.jsonl --tokenizer sim" },
+		{ "dataset show --dataset-name custom --dataset-path bad5.jsonl --tokenizer sim --skip-chat-template",
+		  .status = 1 },
+		{ "dataset show --dataset-name custom --dataset-path empty.jsonl --tokenizer sim", .status = 1 },
+		{ "dataset show --dataset-name custom --dataset-path text.txt --tokenizer sim", .status = 2 },
+		{ .line = "dataset show --json --dataset-name spec_bench --dataset-path turns.jsonl --tokenizer sim "
+		  "--request-id-prefix r- --num-prompts 2" },
+		{ "dataset show --dataset-name spec_bench --dataset-path turns.jsonl --tokenizer sim "
+		  "--spec-bench-category none", .status = 1 },
+	};
+
+	(void)state;
+	verb_check_all(cases, COUNT(cases));
+}
+
 static void put(const char *path, const char *text)
 {
 	struct err e;
@@ -186,6 +226,26 @@ static int setup(void **state)
 	    "goes on and on, so long that nobody reads it to its end, which is why only the first part of it is "
 	    "shown when examples are printed to a terminal, and the rest of it is counted in bytes instead: "
 	    "caf\\u00e9\", \"output_tokens\": 30}\n");
+	put("picture.png", "\x89PNG\r\n\x1a\n and no more");
+	put("image.jsonl", "{\"prompt\": \"what is this\", \"image_files\": [\"picture.png\"], \"output_tokens\": 7}\n"
+	    "{\"prompt\": \"two\", \"image_files\": [\"http://h/a.png\", \"data:image/png;base64,AAAA\"]}\n"
+	    "{\"prompt\": \"three\", \"image_files\": [\"picture.png\"]}\n");
+	put("parts.jsonl", "{\"content\": [{\"type\": \"text\", \"text\": \"look\"}, {\"type\": \"image\", \"image\": "
+	    "\"picture.png\"}, {\"type\": \"image_url\", \"image_url\": {\"url\": \"http://h/b.png\", \"detail\": \"low\"}}, "
+	    "{\"type\": \"text\", \"text\": \"again\"}]}\n{\"content\": [{\"type\": \"image_url\", \"image_url\": "
+	    "\"http://h/c.png\"}]}\n{\"prompt\": \"p\", \"image_files\": [\"picture.png\"]}\n");
+	put("sound.jsonl", "{\"prompt\": \"listen\", \"audio\": {\"array\": [0, 0.5, -0.5, 1], \"sampling_rate\": 8000}}\n"
+	    "{\"prompt\": \"again\", \"audio\": [[0, 0.25], 8000], \"output_tokens\": 5}\n{\"prompt\": \"\", \"audio\": {\"array\": [1], "
+	    "\"sampling_rate\": 16000}}\n");
+	put("bad1.jsonl", "{\"prompt\": \"a\"}\n");
+	put("bad6.jsonl", "{\"prompt\": \"a\", \"image_files\": []}\n");
+	put("bad2.jsonl", "{\"content\": [{\"type\": \"video\"}]}\n");
+	put("bad3.jsonl", "{\"content\": [{\"type\": \"image\"}]}\n");
+	put("bad4.jsonl", "{\"prompt\": \"a\", \"image_files\": [\"none.png\"], \"audio\": \"none.wav\"}\n");
+	put("bad5.jsonl", "{\"prompt\": \"a\"}\n{\"prompt\": 7}\n");
+	put("empty.jsonl", "");
+	put("turns.jsonl", "{\"turns\": [\"first\", \"second\"], \"category\": \"writing\"}\n{\"turns\": [\"other\"], "
+	    "\"category\": \"math\"}\n");
 	put("share.json", "[{\"id\": \"a\", \"conversations\": [" SAID("human", "Hello there") ", "
 	    SAID("gpt", "Hi") ", " SAID("human", "And now?") ", " SAID("gpt", "Nothing.") "]},"
 	    "{\"id\": \"b\", \"conversations\": [" SAID("human", "One") ", " SAID("gpt", "Two") "]},"
@@ -203,6 +263,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(refused_texts),
 		cmocka_unit_test(what_a_tokenizer_is),
 		cmocka_unit_test(workloads),
+		cmocka_unit_test(own_media),
 	};
 
 	if (argc > 1)

@@ -550,11 +550,19 @@ static int parse_fixes(const struct serve_check *c)
 	return 0;
 }
 
-static int check_ours(const struct serve_check *c)
+enum serve_progress serve_progress_of(const struct serve_opts *o)
 {
 	static const char *const forms[] = { [PROGRESS_AUTO] = "auto", [PROGRESS_BAR] = "bar",
-					     [PROGRESS_LINES] = "lines",
-					     [PROGRESS_NONE] = "none" };
+					     [PROGRESS_LINES] = "lines" };
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++)
+		if (strcmp(o->progress, forms[i]) == 0 && (i != PROGRESS_AUTO || !o->disable_tqdm))
+			return (enum serve_progress)i;
+	return PROGRESS_NONE;
+}
+
+static int check_ours(const struct serve_check *c)
+{
 	const struct serve_opts *o = c->o;
 	struct serve_derived *d = c->d;
 	int64_t n;
@@ -568,11 +576,7 @@ static int check_ours(const struct serve_check *c)
 		      : strcmp(o->timestamps, "auto") == 0 ? LOAD_TAP_ALLOWED : LOAD_TAP_OFF;
 	d->load.net.request_timeout_ns = clock_span_ns(o->request_timeout);
 	d->load.net.connect_timeout_ns = clock_span_ns(o->connect_timeout);
-	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++)
-		if (strcmp(o->progress, forms[i]) == 0)
-			d->progress = (enum serve_progress)i;
-	if (o->disable_tqdm && d->progress == PROGRESS_AUTO)
-		d->progress = PROGRESS_NONE;
+	d->progress = serve_progress_of(o);
 	if (o->dry_run && (o->save_result || o->append_result || o->record_path))
 		serve_warn(c, "--dry-run sends nothing, so no result and no record are written");
 	if (parse_compat(c) < 0 || parse_fixes(c) < 0 || check_chat(c) < 0)

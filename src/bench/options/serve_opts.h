@@ -255,6 +255,9 @@ bool serve_is_salt_free(const struct serve_opts *o, const struct opt_result *giv
  */
 void serve_opts_fill(struct serve_opts *o, struct arena *a);
 
+/* How progress is shown: --progress, and --disable-tqdm where that is auto. */
+enum serve_progress serve_progress_of(const struct serve_opts *o);
+
 /*
  * Checks every rule that needs neither server nor file, in upstream's order. A wrong value is
  * ERR_USAGE, a sentence that begins with the option. Warnings (options without effect...) are lines

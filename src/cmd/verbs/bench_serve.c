@@ -198,7 +198,7 @@ static int search_load(struct cli *cli, const struct serve_opts *o, struct find_
 	struct find f;
 	int rc, status;
 
-	progress_init(&t.progress, o->disable_tqdm ? PROGRESS_NONE : PROGRESS_AUTO);
+	progress_init(&t.progress, serve_progress_of(o));
 	cli_catch_signals();
 	rc = find_run(find, &hooks, &f, &cli->err);
 	progress_clear(&t.progress);
