@@ -141,7 +141,8 @@ static void on_head(struct exchange *x, unsigned status, bool is_event_stream, s
 	struct client *c = (struct client *)x;
 
 	assert_true(str_starts(head, STR("HTTP/1.1 ")) && user_ns > 0 && kernel_ns == 0);
-	assert_int_equal(c->sents, 1);
+	/* A request that is sent again may have been sent once as a whole, or twice. */
+	assert_true(c->sents >= 1 && c->sents <= c->sends);
 	c->status = status;
 	c->is_event_stream = is_event_stream;
 	c->heads++;
