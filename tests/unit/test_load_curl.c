@@ -88,7 +88,8 @@ static void *serve(void *self)
 
 static void server_start(struct server *s, const char *const *answer, bool closes, char url[64])
 {
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in at = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t n = sizeof(at);
 
 	*s = (struct server){ .closes = closes, .listener = socket(AF_INET, SOCK_STREAM, 0) };
