@@ -193,6 +193,7 @@ static void *open_it(const struct transport_opts *o)
 
 static void begin(void *t, struct client *c)
 {
+	buf_release(&c->body);
 	*c = (struct client){ .transport = t, .is_cancelled_soon = c->is_cancelled_soon };
 	c->x.sink = &sink;
 	c->x.request = STR(REQUEST);
@@ -328,7 +329,6 @@ static void requests(void **state)
 	server_start(&s, answer, false, url);
 	t = open_it(&o);
 	for (int i = 0; i < 3; i++) {
-		buf_release(&c.body);
 		begin(t, &c);
 		stats = until_over(t, &c, 1);
 		assert_int_equal(c.fail, FAIL_NONE);
@@ -372,7 +372,6 @@ static void closed_while_kept(void **state)
 	t = open_it(&o);
 	begin(t, &c);
 	until_over(t, &c, 1);
-	buf_release(&c.body);
 	begin(t, &c);
 	stats = until_over(t, &c, 1);
 	assert_int_equal(c.fail, FAIL_NONE);
@@ -506,7 +505,6 @@ static void ways(void **state)
 	assert_int_equal(fails("http://name.invalid:8000", url, false, &c), FAIL_NONE);
 	assert_non_null(strstr(s.asked.data, "POST http://name.invalid:8000/v1/x?y=1 HTTP/1.1\r\n"));
 	assert_string_equal(c.body.data, "a");
-	buf_release(&c.body);
 	server_stop(&s);
 	assert_int_equal(fails(url, NULL, false, &c), FAIL_CONNECT);
 	assert_int_equal(c.sends, 0);

@@ -15,8 +15,11 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "client/net/loop.h"
+#include "core/base/clock.h"
 #include "core/base/file.h"
 #include "core/base/mem.h"
+#include "sim/serving/serving.h"
 #include "sim/serving/worker.h"
 #define ANSWERS_MAX 200
 #include "answers.h"
@@ -162,25 +165,29 @@ static bool take_frame(int fd, struct buf *out)
 	return true;
 }
 
+static void mask_key(struct buf *b, const char *key)
+{
+	struct buf out = { 0 };
+	const char *from = b->data, *at;
+
+	while ((at = strstr(from, key))) {
+		at += strlen(key);
+		buf_add(&out, from, (size_t)(at - from));
+		buf_add_char(&out, '#');
+		from = at + strcspn(at, ",}");
+	}
+	buf_add_text(&out, from);
+	buf_release(b);
+	*b = out;
+}
+
 /* Moments of this machine's clock become #. */
 static void mask_moments(struct buf *b)
 {
-	static const char *const key[] = { "\"began_ns\": ", "\"ended_ns\": ", "\"wall_s\": ", "\"pid\":" };
+	static const char *const key[] = { "\"began_ns\": ", "\"ended_ns\": ", "\"wall_s\": " };
 
-	for (size_t i = 0; i < COUNT(key); i++) {
-		struct buf out = { 0 };
-		const char *from = b->data, *at;
-
-		while ((at = strstr(from, key[i]))) {
-			at += strlen(key[i]);
-			buf_add(&out, from, (size_t)(at - from));
-			buf_add_char(&out, '#');
-			from = at + strcspn(at, ",}");
-		}
-		buf_add_text(&out, from);
-		buf_release(b);
-		*b = out;
-	}
+	for (size_t i = 0; i < COUNT(key); i++)
+		mask_key(b, key[i]);
 }
 
 #define LOAD(args) "{\"id\": 1, \"type\": \"load\", \"args\": [" args "], \"mm_stats\": true}"
@@ -353,10 +360,115 @@ static void progress(void **state)
 	buf_release(&frame);
 }
 
+/* ---- traces ---- */
+
+/* The only file of a folder of traces, which is removed with it. */
+static void take_trace(const char *folder, struct buf *out)
+{
+	char command[300];
+	FILE *f;
+	int c;
+
+	snprintf(command, sizeof(command), "ls %s | grep -c . && cat %s/*.pt.trace.json && rm -r %s",
+		 folder, folder, folder);
+	f = popen(command, "r");
+	assert_non_null(f);
+	while ((c = getc(f)) != EOF)
+		buf_add_char(out, (char)c);
+	assert_int_equal(pclose(f), 0);
+}
+
+/* Moments and this process's number become #. */
+static void mask_trace(struct buf *b)
+{
+	char pid[40];
+
+	snprintf(pid, sizeof(pid), "\"pid\": %d,", (int)getpid());
+	answers_mask(b, pid, "\"pid\": SELF,");
+	answers_release(b);
+}
+
+/* Steps of a question that is profiled, and of those between start and stop; as long as modelled. */
+static void worker_traces(void **state)
+{
+	static const char *const question[] = {
+		LOAD("\"profile\""), PUT(IDS), ASK("generate", ", \"profile\": true"),
+		ASK("profile_start", ""), ASK("generate", ""), ASK("profile_stop", ""),
+	};
+	struct host h = { .host = { .self = &h, .version = "1.0", .plan = plan, .start = start,
+				    .crash = crash } };
+	struct buf frame = { 0 }, trace = { 0 };
+	pthread_t thread;
+	int fd[2];
+
+	(void)state;
+	snprintf(h.profiles, sizeof(h.profiles), "%s/traces", dir);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
+	h.fd = fd[1];
+	assert_int_equal(pthread_create(&thread, NULL, serve, &h), 0);
+	assert_true(take_frame(fd[0], &frame));
+	for (size_t i = 0; i < COUNT(question); i++) {
+		buf_reset(&frame);
+		put_frame(fd[0], question[i]);
+		assert_true(take_frame(fd[0], &frame));
+		assert_non_null(strstr(frame.data, "\"ok\""));
+		if (i == 2 || i + 1 == COUNT(question))
+			take_trace(h.profiles, &trace);
+	}
+	shutdown(fd[0], SHUT_RDWR);
+	pthread_join(thread, NULL);
+	close(fd[0]);
+	close(fd[1]);
+	mask_key(&trace, "\"ts\": ");
+	mask_trace(&trace);
+	buf_release(&frame);
+}
+
+/* Spans outside start and stop, and without a folder, are not kept. */
+static void server_traces(void **state)
+{
+	char folder[160];
+	struct profiler p = { .dir = folder }, none = { 0 };
+	struct buf trace = { 0 };
+	struct err e = { 0 };
+	struct loop *l = loop_new(&e);
+	int64_t until_ns = clock_mono_ns() + 60000000000;
+
+	(void)state;
+	snprintf(folder, sizeof(folder), "%s/server-traces", dir);
+	profiler_span(&p, "before", 1, 1000, 2000, 3);
+	profiler_start(&p);
+	profiler_span(&p, "step", 1, 1000, 2500, 3);
+	profiler_span(&p, "prefill", 2, 2500, 2600, 0);
+	assert_int_equal(profiler_stop(&p, l, &e), 0);
+	profiler_span(&p, "after", 1, 1000, 2000, 3);
+	take_trace(folder, &trace);
+	profiler_start(&p);
+	assert_int_equal(profiler_stop(&p, l, &e), 0);
+	take_trace(folder, &trace);
+	/* A file that grows slowly is whole in the end. */
+	p.write_ns = 50000000;
+	profiler_start(&p);
+	profiler_span(&p, "slow", 1, 1000, 2500, 3);
+	assert_int_equal(profiler_stop(&p, l, &e), 0);
+	assert_non_null(p.loop);
+	while (p.loop && clock_mono_ns() < until_ns)
+		loop_poll(l, clock_mono_ns() + 5000000, false);
+	take_trace(folder, &trace);
+	profiler_release(&p);
+	profiler_start(&none);
+	profiler_span(&none, "nowhere", 1, 1000, 2000, 3);
+	assert_int_equal(none.events.len, 0);
+	assert_int_equal(profiler_stop(&none, l, &e), 0);
+	loop_free(l);
+	mask_trace(&trace);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(conversations), cmocka_unit_test(progress),
+		cmocka_unit_test(worker_traces), cmocka_unit_test(server_traces),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
