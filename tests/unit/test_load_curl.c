@@ -88,7 +88,8 @@ static void *serve(void *self)
 
 static void server_start(struct server *s, const char *const *answer, bool closes, char url[64])
 {
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in at = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t n = sizeof(at);
 
 	*s = (struct server){ .closes = closes, .listener = socket(AF_INET, SOCK_STREAM, 0) };
@@ -141,7 +142,8 @@ static void on_head(struct exchange *x, unsigned status, bool is_event_stream, s
 	struct client *c = (struct client *)x;
 
 	assert_true(str_starts(head, STR("HTTP/1.1 ")) && user_ns > 0 && kernel_ns == 0);
-	assert_int_equal(c->sents, 1);
+	/* A request that is sent again may have been sent once as a whole, or twice. */
+	assert_true(c->sents >= 1 && c->sents <= c->sends);
 	c->status = status;
 	c->is_event_stream = is_event_stream;
 	c->heads++;
@@ -191,6 +193,7 @@ static void *open_it(const struct transport_opts *o)
 
 static void begin(void *t, struct client *c)
 {
+	buf_release(&c->body);
 	*c = (struct client){ .transport = t, .is_cancelled_soon = c->is_cancelled_soon };
 	c->x.sink = &sink;
 	c->x.request = STR(REQUEST);
@@ -326,7 +329,6 @@ static void requests(void **state)
 	server_start(&s, answer, false, url);
 	t = open_it(&o);
 	for (int i = 0; i < 3; i++) {
-		buf_release(&c.body);
 		begin(t, &c);
 		stats = until_over(t, &c, 1);
 		assert_int_equal(c.fail, FAIL_NONE);
@@ -370,7 +372,6 @@ static void closed_while_kept(void **state)
 	t = open_it(&o);
 	begin(t, &c);
 	until_over(t, &c, 1);
-	buf_release(&c.body);
 	begin(t, &c);
 	stats = until_over(t, &c, 1);
 	assert_int_equal(c.fail, FAIL_NONE);
@@ -504,7 +505,6 @@ static void ways(void **state)
 	assert_int_equal(fails("http://name.invalid:8000", url, false, &c), FAIL_NONE);
 	assert_non_null(strstr(s.asked.data, "POST http://name.invalid:8000/v1/x?y=1 HTTP/1.1\r\n"));
 	assert_string_equal(c.body.data, "a");
-	buf_release(&c.body);
 	server_stop(&s);
 	assert_int_equal(fails(url, NULL, false, &c), FAIL_CONNECT);
 	assert_int_equal(c.sends, 0);

@@ -240,7 +240,8 @@ static void no_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(files), cmocka_unit_test(many_interfaces), cmocka_unit_test(no_files),
+		cmocka_unit_test(files), cmocka_unit_test(many_interfaces),
+		cmocka_unit_test(no_files),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
