@@ -230,6 +230,27 @@ static void put_judged(struct rig *r, double x, double y, double completed, cons
 	put(r, "A", x, y);
 }
 
+/* Metrics that are INVALID in as many runs share a note. */
+static void notes_share(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	put_judged(&r, 10, 10, 100, "");
+	put_judged(&r, 20, 20, 100, "");
+	put_judged(&r, 5, 100, 100, "output_throughput,ttft");
+	put_judged(&r, 6, 90, 100, "output_throughput,ttft");
+	v = rig_ask(&r, analyse_pareto, "{\"x\": \"output_throughput\", \"y\": \"median_ttft_ms\"}");
+	assert_true(rig_has_note(v, "output_throughput and median_ttft_ms are INVALID in 2 runs, left out"));
+	put_judged(&r, 7, 80, 100, "ttft");
+	v = rig_ask(&r, analyse_pareto, "{\"x\": \"output_throughput\", \"y\": \"median_ttft_ms\"}");
+	assert_true(rig_has_note(v, "output_throughput is INVALID in 2 runs, left out here"));
+	assert_true(rig_has_note(v, "median_ttft_ms is INVALID in 3 runs, left out here"));
+	rig_end(&r);
+}
+
 static void only_valid(void **state)
 {
 	static const char xy[] = "\"x\": \"output_throughput\", \"y\": \"median_ttft_ms\"";

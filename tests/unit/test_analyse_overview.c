@@ -417,7 +417,7 @@ static void versions_many(void **state)
 	v = rig_ask(&r, analyse_overview, "{}");
 	rig_near(v, "versions/0/effect", NAN);
 	assert_int_equal(rig_at(v, "versions/0/verdict")->kind, JSON_NULL);
-	rig_same(v, "versions/0/text", "2048 runs: open the comparison to see the answer");
+	rig_same(v, "versions/0/text", "2,048 runs: open the comparison to see the answer");
 	rig_end(&r);
 }
 

@@ -466,6 +466,20 @@ static void pipes_are_files(void **state)
 	buf_release(&text);
 }
 
+static void counts_for_people(void **state)
+{
+	static const struct { size_t n; const char *want; } rows[] = {
+		{ 0, "0" }, { 999, "999" }, { 1000, "1,000" }, { 33366, "33,366" },
+		{ 1000000, "1,000,000" }, { 12034056, "12,034,056" },
+	};
+	struct arena a = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		assert_string_equal(arena_count(&a, rows[i].n), rows[i].want);
+	arena_release(&a);
+}
+
 static void errors_gain_context(void **state)
 {
 	struct err e = { 0 };
@@ -511,6 +525,7 @@ int main(void)
 		cmocka_unit_test(files_follow_the_umask),
 		cmocka_unit_test(files_are_replaced_whole),
 		cmocka_unit_test(pipes_are_files),
+		cmocka_unit_test(counts_for_people),
 		cmocka_unit_test(errors_gain_context),
 	};
 

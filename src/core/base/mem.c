@@ -164,6 +164,12 @@ char *arena_printf(struct arena *a, const char *fmt, ...)
 	return text;
 }
 
+char *arena_count(struct arena *a, size_t n)
+{
+	return n < 1000 ? arena_printf(a, "%zu", n) :
+			  arena_printf(a, "%s,%03zu", arena_count(a, n / 1000), n % 1000);
+}
+
 void arena_seal(struct arena *a)
 {
 	a->is_sealed = true;

@@ -52,6 +52,7 @@ struct str arena_take(struct arena *a, struct buf *b); /* a copy of b's text; b 
 void *arena_room(struct arena *a, void *v, size_t n, size_t *cap, size_t size);
 __attribute__((format(printf, 2, 3)))
 char *arena_printf(struct arena *a, const char *fmt, ...);
+char *arena_count(struct arena *a, size_t n); /* for people: "1,234,567" */
 void arena_seal(struct arena *a);
 void arena_release(struct arena *a);
 

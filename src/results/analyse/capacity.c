@@ -777,13 +777,14 @@ static void note_searches(struct capacity *c)
 	for (size_t i = 0; i < c->n_searched; i++)
 		others += c->searched[i].is_asked ? 0 : c->searched[i].runs;
 	if (others)
-		parts_note(&c->notes, "%zu run%s searched for the largest rate within other limits: "
-			   "choose those limits to see what %s found", others, others == 1 ? "" : "s",
+		parts_note(&c->notes, "%s run%s searched for the largest rate within other limits: "
+			   "choose those limits to see what %s found",
+			   arena_count(c->r->arena, others), others == 1 ? "" : "s",
 			   others == 1 ? "it" : "they");
 	if (c->n_at_once)
-		parts_note(&c->notes, "%zu run%s searched for the largest number of requests at once, "
-			   "which is no request rate: see capacity_concurrency on Runs", c->n_at_once,
-			   c->n_at_once == 1 ? "" : "s");
+		parts_note(&c->notes, "%s run%s searched for the largest number of requests at once, "
+			   "which is no request rate: see capacity_concurrency on Runs",
+			   arena_count(c->r->arena, c->n_at_once), c->n_at_once == 1 ? "" : "s");
 }
 
 int analyse_capacity(const struct analyse_request *r, struct json_writer *w, struct err *e)

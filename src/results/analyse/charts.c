@@ -217,8 +217,8 @@ int analyse_pareto(const struct analyse_request *r, struct json_writer *w, struc
 	f.stride = stride_of(c.n, POINTS_SHOWN);
 	leading = count_leading(r, &c, group, n, f);
 	if (leading)
-		parts_note(&c.notes, "%zu of the runs left out would be on the frontier of %s group",
-			   leading, leading == 1 ? "its" : "their");
+		parts_note(&c.notes, "%s of the runs left out would be on the frontier of %s group",
+			   arena_count(r->arena, leading), leading == 1 ? "its" : "their");
 	json_member_array(w, "groups");
 	for (size_t i = 0; i < l.shown; i++) {
 		json_begin_object(w);

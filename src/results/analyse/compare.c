@@ -458,8 +458,9 @@ static int read_groups(struct comparison *c, struct err *e)
 					    SIDES_IDS_MAX);
 	}
 	if (runs > COMPARE_RUNS_MAX)
-		return parts_refuse(e, "/groups", "%zu runs are more than can be compared at once "
-				    "(%d): narrow the filters", runs, COMPARE_RUNS_MAX);
+		return parts_refuse(e, "/groups", "%s runs are more than can be compared at once "
+				    "(%s): narrow the filters", arena_count(c->r->arena, runs),
+				    arena_count(c->r->arena, COMPARE_RUNS_MAX));
 	return 0;
 }
 

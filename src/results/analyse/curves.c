@@ -559,7 +559,8 @@ static const char *sentence_of(const struct curves *c)
 	else
 		add_leading(&b, c);
 	if (c->would_lead)
-		buf_printf(&b, " %zu INVALID run%s %s, and %s would lead.", c->invalid,
+		buf_printf(&b, " %s INVALID run%s %s, and %s would lead.",
+			   arena_count(c->r->arena, c->invalid),
 			   c->invalid == 1 ? " is" : "s are",
 			   c->has_invalid ? "drawn as crosses" : "left out",
 			   c->invalid == 1 ? "it" : "at least one");
@@ -658,9 +659,9 @@ static void put_tips(const struct curves *c, struct json_writer *w, const struct
 	}
 	if (s->is_assumed && s->is_assumed[row])
 		put_tip(w, "GPU power", "of its boards (assumed, not measured)");
-	put_tip(w, "Runs", arena_printf(a, "%zu", d->at[X].n));
+	put_tip(w, "Runs", arena_count(a, d->at[X].n));
 	if (d->p->n_older)
-		put_tip(w, "Runs of older versions", arena_printf(a, "%zu", d->p->n_older));
+		put_tip(w, "Runs of older versions", arena_count(a, d->p->n_older));
 	for (size_t k = 0; d->is_degraded && k < 2; k++)
 		if (is_spoiled(c, d->p, k))
 			put_tip(w, "DEGRADED", axis_words(c, k));
@@ -833,6 +834,8 @@ static size_t rows_assumed(const struct curves *c)
 
 static void put_left_out(struct curves *c, struct json_writer *w)
 {
+	struct arena *a = c->s.r->arena;
+
 	json_member_object(w, "left_out");
 	parts_put_count(w, "invalid", c->invalid);
 	parts_put_count(w, "missing", c->missing);
@@ -841,14 +844,14 @@ static void put_left_out(struct curves *c, struct json_writer *w)
 	counting_put(w, c->s.counting, 2);
 	counting_notes(c->s.counting, 2, &c->notes);
 	if (c->s.newest && c->s.runs < c->s.matching)
-		parts_note(&c->notes, "%zu runs match; the newest %zu of them are shown, and a filter "
-			   "shows others", c->s.matching, c->s.runs);
+		parts_note(&c->notes, "%s runs match; the newest %s of them are shown, and a filter "
+			   "shows others", arena_count(a, c->s.matching), arena_count(a, c->s.runs));
 	if (rows_assumed(c))
-		parts_note(&c->notes, "power was not measured in %zu of the runs: that of the boards is "
-			   "assumed there", rows_assumed(c));
+		parts_note(&c->notes, "power was not measured in %s of the runs: that of the boards is "
+			   "assumed there", arena_count(a, rows_assumed(c)));
 	if (c->older)
-		parts_note(&c->notes, "Each point shows its newest version; %zu run%s of older ones %s "
-			   "left out", c->older, c->older == 1 ? "" : "s",
+		parts_note(&c->notes, "Each point shows its newest version; %s run%s of older ones %s "
+			   "left out", arena_count(a, c->older), c->older == 1 ? "" : "s",
 			   c->older == 1 ? "is" : "are");
 	parts_put_notes(w, &c->notes);
 	parts_put_count(w, "total", c->n_drawn);

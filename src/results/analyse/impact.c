@@ -355,8 +355,8 @@ static int read_metric(struct impact *m, struct err *e)
 	for (size_t i = 0; i < m->n; i++)
 		m->x[i] = m->is_log ? log(m->y[i]) : m->y[i];
 	if (missing)
-		parts_note(&m->notes, "%zu of %zu runs have no %.*s", missing, rows.n,
-			   (int)m->metric.n, m->metric.p);
+		parts_note(&m->notes, "%s of %s runs have no %.*s", arena_count(m->r->arena, missing),
+			   arena_count(m->r->arena, rows.n), (int)m->metric.n, m->metric.p);
 	counting_notes(&m->counting, 1, &m->notes);
 	return 0;
 }
@@ -744,7 +744,7 @@ static void put_all(struct impact *m, struct json_writer *w)
 		parts_note(&m->notes, "%zu parameters vary; the %zu that explain most are shown",
 			   m->n_of, m->shown);
 	if (m->many)
-		parts_note(&m->notes, "%zu parameter%s more than %d texts and %s left out", m->many,
+		parts_note(&m->notes, "%zu parameter%s more than %d values and %s left out", m->many,
 			   m->many == 1 ? " has" : "s have", LEVELS_MAX, m->many == 1 ? "is" : "are");
 	if (m->not_seen)
 		parts_note(&m->notes, "%zu more parameters differ among these runs and were not looked at "

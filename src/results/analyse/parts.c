@@ -145,9 +145,11 @@ int parts_select_by(const struct analyse_request *r, const struct filter *f,
 	if (index_query(r->view, &q, r->arena, &count, e) < 0)
 		return -1;
 	if (count.total * (n_all + 1) > ANALYSE_CELLS_MAX)
-		return parts_refuse(e, "/filter", "%zu runs match; at most %zu can be analysed at "
-				    "once with %zu columns: narrow the filter", count.total,
-				    ANALYSE_CELLS_MAX / (n_all + 1), n_columns);
+		return parts_refuse(e, "/filter", "%s runs match; at most %s can be analysed at "
+				    "once with %zu columns: narrow the filter",
+				    arena_count(r->arena, count.total),
+				    arena_count(r->arena, ANALYSE_CELLS_MAX / (n_all + 1)),
+				    n_columns);
 	for (size_t c = 0; c < n_all; c++)
 		all[c] = c < n_columns ? column[c] : counted_columns[c - n_columns];
 	if (index_select(r->view, f, 0, all, n_all, r->arena, &out->id, &out->n, &out->value,
@@ -522,7 +524,7 @@ double parts_median(double *x, size_t n)
 	return stats_median(x, n);
 }
 
-#define NAMED_MAX 4 /* metrics that get a note each */
+#define NAMED_MAX 4 /* metrics in a note */
 
 enum { STATUS, COMPLETED, VERDICT, INVALID, DEGRADED };
 
@@ -693,40 +695,66 @@ static bool would_lead(const struct counting *c)
 
 static const char *runs_text(struct arena *a, size_t n)
 {
-	return arena_printf(a, "%zu run%s", n, n == 1 ? "" : "s");
+	return arena_printf(a, "%s run%s", arena_count(a, n), n == 1 ? "" : "s");
 }
 
-static void note_invalid(const struct counting *c, struct notes *notes)
+static size_t spoiled_runs(const struct counting *c, bool is_invalid)
 {
-	parts_note(notes, "%.*s is INVALID in %s, left out here%s", (int)c->metric.n,
-		   c->metric.p, runs_text(notes->arena, c->invalid), !would_lead(c) ? "" :
-		   c->invalid == 1 ? "; that run would have led" : "; one of them would have led");
+	return is_invalid ? c->invalid : c->degraded;
 }
 
-static void note_degraded(const struct counting *c, struct notes *notes)
+/* Whether one sentence says it of both. */
+static bool is_alike(const struct counting *a, const struct counting *b, bool is_invalid)
 {
-	parts_note(notes, "%.*s is DEGRADED in %s of those shown", (int)c->metric.n, c->metric.p,
-		   runs_text(notes->arena, c->degraded));
+	return spoiled_runs(a, is_invalid) == spoiled_runs(b, is_invalid) &&
+	       (!is_invalid || would_lead(a) == would_lead(b));
+}
+
+/* A note for each number of runs, with all metrics that are INVALID or DEGRADED in so many. */
+static void note_spoiled(const struct counting *c, size_t n, bool is_invalid, struct notes *notes)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct buf names = { 0 };
+		size_t alike = 0, named = 0, before = 0;
+
+		for (size_t k = 0; k < i; k++)
+			before += is_alike(&c[i], &c[k], is_invalid);
+		if (!spoiled_runs(&c[i], is_invalid) || before)
+			continue;
+		for (size_t k = i; k < n; k++)
+			alike += is_alike(&c[i], &c[k], is_invalid);
+		for (size_t k = i; k < n && named < NAMED_MAX; k++)
+			if (is_alike(&c[i], &c[k], is_invalid)) {
+				buf_printf(&names, "%s%.*s", !named ? "" : named + 1 == alike ? " and " :
+					   ", ", (int)c[k].metric.n, c[k].metric.p);
+				named++;
+			}
+		if (alike > named)
+			buf_printf(&names, " and %zu more", alike - named);
+		if (is_invalid)
+			parts_note(notes, "%s %s INVALID in %s, left out here%s", names.data,
+				   alike == 1 ? "is" : "are", runs_text(notes->arena, c[i].invalid),
+				   !would_lead(&c[i]) ? "" :
+				   c[i].invalid == 1 ? "; that run would have led" :
+						       "; one of them would have led");
+		else
+			parts_note(notes, "%s %s DEGRADED in %s of the runs shown", names.data,
+				   alike == 1 ? "is" : "are", arena_count(notes->arena, c[i].degraded));
+		buf_release(&names);
+	}
 }
 
 void counting_notes(const struct counting *c, size_t n, struct notes *notes)
 {
-	size_t failed = 0, invalid = 0, degraded = 0;
+	size_t failed = 0;
 
 	for (size_t i = 0; i < n; i++)
 		failed = c[i].failed > failed ? c[i].failed : failed;
 	if (failed)
 		parts_note(notes, "%s failed and %s left out", runs_text(notes->arena, failed),
 			   failed == 1 ? "is" : "are");
-	for (size_t i = 0; i < n; i++)
-		if (c[i].invalid && invalid++ < NAMED_MAX)
-			note_invalid(&c[i], notes);
-	for (size_t i = 0; i < n; i++)
-		if (c[i].degraded && degraded++ < NAMED_MAX)
-			note_degraded(&c[i], notes);
-	if (invalid > NAMED_MAX || degraded > NAMED_MAX)
-		parts_note(notes, "%zu metrics are INVALID and %zu DEGRADED in some of the runs",
-			   invalid, degraded);
+	note_spoiled(c, n, true, notes);
+	note_spoiled(c, n, false, notes);
 }
 
 void counting_put(struct json_writer *w, const struct counting *c, size_t n)

@@ -625,17 +625,19 @@ static const char *why_empty(const struct trends *t)
 	if (!t->rows.n)
 		return "no run matches the filter";
 	if (counted)
-		return arena_printf(a, "none of the %zu runs with %.*s has a time%s", counted, (int)m.n,
-				    m.p, t->columns.axis == AXIS_COMMIT ?
+		return arena_printf(a, "none of the %s runs with %.*s has a time%s", arena_count(a, counted),
+				    (int)m.n, m.p, t->columns.axis == AXIS_COMMIT ?
 				    " and provenance.engine_commit; axis day needs no commit" :
 				    t->columns.axis == AXIS_VERSION ?
 				    " and environment.server.version; axis day needs no version" : "");
 	if (t->counting.failed + t->counting.invalid)
-		return arena_printf(a, "no run counts for %.*s: %zu failed, in %zu it is INVALID, and "
-				    "%zu have none", (int)m.n, m.p, t->counting.failed,
-				    t->counting.invalid, t->rows.n - t->counting.failed -
-				    t->counting.invalid);
-	return arena_printf(a, "none of the %zu runs has a finite %.*s", t->rows.n, (int)m.n, m.p);
+		return arena_printf(a, "no run counts for %.*s: %s failed, in %s it is INVALID, and "
+				    "%s have none", (int)m.n, m.p, arena_count(a, t->counting.failed),
+				    arena_count(a, t->counting.invalid),
+				    arena_count(a, t->rows.n - t->counting.failed -
+						   t->counting.invalid));
+	return arena_printf(a, "none of the %s runs has a finite %.*s", arena_count(a, t->rows.n),
+			    (int)m.n, m.p);
 }
 
 /* A probability without an exponent: "0.00001". */
@@ -692,6 +694,7 @@ struct missing { size_t metric, place; };
 static void put_all(struct trends *t, struct json_writer *w, struct missing missing)
 {
 	const struct series_list *l = &t->keyed.list;
+	struct arena *a = t->r->arena;
 	size_t shown = 0;
 
 	json_member_str(w, "metric", t->metric);
@@ -713,11 +716,11 @@ static void put_all(struct trends *t, struct json_writer *w, struct missing miss
 		parts_note(&t->notes, "%zu series; the %zu with the most runs are shown", l->n,
 			   l->shown);
 	if (missing.metric)
-		parts_note(&t->notes, "%zu of %zu runs have no %.*s", missing.metric, t->rows.n,
-			   (int)t->metric.n, t->metric.p);
+		parts_note(&t->notes, "%s of %s runs have no %.*s", arena_count(a, missing.metric),
+			   arena_count(a, t->rows.n), (int)t->metric.n, t->metric.p);
 	if (missing.place)
-		parts_note(&t->notes, "%zu of %zu runs have no %s and are not drawn on this axis",
-			   missing.place, t->rows.n,
+		parts_note(&t->notes, "%s of %s runs have no %s and are not drawn on this axis",
+			   arena_count(a, missing.place), arena_count(a, t->rows.n),
 			   t->columns.axis == AXIS_COMMIT ? "provenance.engine_commit" :
 			   t->columns.axis == AXIS_VERSION ? "environment.server.version" : "time");
 	counting_notes(&t->counting, 1, &t->notes);

@@ -194,8 +194,8 @@ static void put_answer(const struct analyse_request *r, struct json_writer *w,
 static void put_succession(const struct analyse_request *r, struct json_writer *w, size_t column,
 			   const struct succession *s, struct str metric)
 {
-	const char *why = arena_printf(r->arena, "%zu runs: open the comparison to see the answer",
-				       s->n_older + s->n_newer);
+	const char *why = arena_printf(r->arena, "%s runs: open the comparison to see the answer",
+				       arena_count(r->arena, s->n_older + s->n_newer));
 	const struct json_value *m = NULL;
 
 	if (s->n_older + s->n_newer <= VERSIONS_RUNS_MAX)

@@ -721,7 +721,7 @@ static void note_counts(struct buf *out, const struct matched *m, const struct m
 }
 
 /* Runs that share a session: the most repeats of any metric. */
-static void note_sessions(struct buf *out, const struct matched *m,
+static void note_sessions(struct buf *out, struct arena *a, const struct matched *m,
 			  const struct matched_pair *pair, unsigned k, const char *name)
 {
 	size_t runs = 0, sessions = 0;
@@ -733,11 +733,12 @@ static void note_sessions(struct buf *out, const struct matched *m,
 		}
 	if (sessions && runs > sessions)
 		buf_printf(out, "%s: repeats of a configuration within one server session count once "
-			   "(%zu runs, %zu session%s)\n", name, runs, sessions, sessions == 1 ? "" : "s");
+			   "(%s runs, %s session%s)\n", name, arena_count(a, runs),
+			   arena_count(a, sessions), sessions == 1 ? "" : "s");
 	if (pair->sessions_unknown[k] > 1) /* one run shares nothing */
-		buf_printf(out, "%s: it is not recorded which of %zu runs shared a server, so each "
+		buf_printf(out, "%s: it is not recorded which of %s runs shared a server, so each "
 			   "configuration counts as one session of its own; where several loads shared "
-			   "one, the intervals are too narrow\n", name, pair->sessions_unknown[k]);
+			   "one, the intervals are too narrow\n", name, arena_count(a, pair->sessions_unknown[k]));
 }
 
 const char *matched_notes(const struct matched *m, const struct matched_pair *pair,
@@ -750,7 +751,7 @@ const char *matched_notes(const struct matched *m, const struct matched_pair *pa
 	if (pair->refusal)
 		buf_printf(&out, "not compared: %s\n", pair->reason);
 	if (pair->shared)
-		buf_printf(&out, "%zu run%s on both sides left out\n", pair->shared,
+		buf_printf(&out, "%s run%s on both sides left out\n", arena_count(a, pair->shared),
 			   pair->shared == 1 ? "" : "s");
 	for (unsigned k = 0; k < 2; k++)
 		note_alone(&out, pair, k, name);
@@ -759,7 +760,7 @@ const char *matched_notes(const struct matched *m, const struct matched_pair *pa
 		note_apart(&out, pair);
 	}
 	for (unsigned k = 0; !pair->refusal && k < 2; k++)
-		note_sessions(&out, m, pair, k, name[k]);
+		note_sessions(&out, a, m, pair, k, name[k]);
 	if (pair->n_configs) {
 		note_counts(&out, m, pair, true);
 		note_counts(&out, m, pair, false);

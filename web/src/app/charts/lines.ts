@@ -5,7 +5,7 @@ import type { EChartsCoreOption } from 'echarts/core';
 import { arrange, drawnColour, placeOf, shapeOf } from '../colour';
 import {
 	amount, extentOf, grid, isDoubling, planAxis, planTime, roomOf, tipBody, titleOf, tooltip, USUAL_SIZE,
-	valueAxis, type Scale, type Size,
+	valueAxis, type Plan, type Scale, type Size,
 } from './axis';
 import { FONT, type Ink } from './ink';
 import type { Measure } from './scatter';
@@ -198,8 +198,10 @@ function answers(s: LineSeries, i: number, color: string, ink: Ink): object[] {
 }
 
 /** On a series of their own, as marks belong to a series. */
-function rules(list: Rule[], ink: Ink): object[] {
-	const hasLevel = list.some(({ at }) => 'y' in at); /* a label at the top would be crossed by it */
+function rules(list: Rule[], ink: Ink, y: Plan): object[] {
+	/* A level in the upper half would cross a label at the top. */
+	const middle = y.scale === 'log' ? Math.sqrt(y.min * y.max) : (y.min + y.max) / 2;
+	const hasHigh = list.some(({ at }) => 'y' in at && at.y > middle);
 	return list.length ? [{
 		type: 'line', id: 'rules', silent: true, data: [],
 		markLine: {
@@ -209,7 +211,7 @@ function rules(list: Rule[], ink: Ink): object[] {
 				...('x' in at ? { xAxis: at.x } : { yAxis: at.y }),
 				...(isNow && { lineStyle: { color: ink.accent, width: 2, type: 'solid' } }),
 				label: { formatter: text, color: ink.dim, fontFamily: FONT, fontSize: 11,
-					position: 'x' in at && hasLevel ? 'insideStartTop' : 'insideEndTop' } })),
+					position: 'x' in at && hasHigh ? 'insideStartTop' : 'insideEndTop' } })),
 		},
 	}] : [];
 }
@@ -272,7 +274,7 @@ export function linesOption(o: LineOptions, ink: Ink, size = USUAL_SIZE): EChart
 	return {
 		grid: grid(),
 		xAxis: xAxis(o, ink, room),
-		series: [...drawn, ...rules(o.rules ?? [], ink)],
+		series: [...drawn, ...rules(o.rules ?? [], ink, y)],
 		yAxis: valueAxis({ name: titleOf(o.y.label, o.y.unit), plan: y, ink, isVertical: true }),
 		tooltip: tooltip(ink, (hit) => {
 			const { seriesId = '', dataIndex } = hit as {

@@ -67,8 +67,8 @@ function Row({ g, scale }: { g: DistributionGroup; scale: Scale }): ReactNode {
 				<Mark form={0} colour={colour} />{keyName(g.key, g.name)}
 			</span></th>
 			<td className="num" data-value={g.n}>{whole(g.n)}</td>
-			<td>{q.length === 7 && <Box q={q} scale={scale} colour={colour} />}</td>
-			<td><Bars {...g.histogram} colour={colour} /></td>
+			<td className="aside">{q.length === 7 && <Box q={q} scale={scale} colour={colour} />}</td>
+			<td className="aside"><Bars {...g.histogram} colour={colour} /></td>
 			<td className="num"><Num v={q[1]} /></td>
 			<td className="num"><Num v={q[2]} /></td>
 			<td className="num"><strong><Num v={q[3]} /></strong></td>
@@ -112,9 +112,9 @@ export function Distribution({ columns, by, brush, only, usual }: Props): ReactN
 							<table className="plain-table spread">
 								<thead><tr>
 									<th scope="col">Group</th><th scope="col" className="num">Runs</th>
-									<th scope="col">{titleOf(measure.label, measure.unit)}, {measured(scale.min)} to{' '}
+									<th scope="col" className="aside">{titleOf(measure.label, measure.unit)}, {measured(scale.min)} to{' '}
 										{measured(scale.max)}{scale.isLog && ', logarithmic'}</th>
-									<th scope="col">Histogram</th>
+									<th scope="col" className="aside">Histogram</th>
 									{['P5', 'P25', 'Median', 'P75', 'P95'].map((h) =>
 										<th key={h} scope="col" className="num">{h}</th>)}
 								</tr></thead>

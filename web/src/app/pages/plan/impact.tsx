@@ -5,7 +5,7 @@ import type { ImpactParameter, ImpactStep } from '../../../lib/api';
 import { Pick } from '../../common/pick';
 import { firstOf, RATE_COLUMNS, LATENCY_COLUMNS, type Columns } from '../../common/columns';
 import { ForestAxis, ForestRow, rangeOf } from '../../common/forest';
-import { percent, type Tone } from '../../common/interval';
+import { intervalText, percent, type Tone } from '../../common/interval';
 import { Explain } from '../../common/explain';
 import { Notes } from '../../common/notes';
 import { useRead } from '../../common/routes';
@@ -111,7 +111,7 @@ function Matched({ list, columns, better }: {
 				<table className="plain-table matched">
 					<thead><tr><th scope="col">Everything else equal</th><th scope="col" className="num">Change</th>
 						<th scope="col" className="range-cell"><ForestAxis range={range} /></th>
-						<th scope="col" className="num">95 % interval</th><th scope="col" className="num">Pairs</th>
+						<th scope="col" className="num aside">95 % interval</th><th scope="col" className="num">Pairs</th>
 						{hasAlso && <th scope="col">Changes with it</th>}</tr></thead>
 					<tbody>{list.slice(0, most).map((s) => (
 						<tr key={`${s.column} ${String(s.from)} ${String(s.to)}`}>
@@ -119,9 +119,10 @@ function Matched({ list, columns, better }: {
 								{columns.measure(s.column).label}</Link>{' '}
 							<span className="one-line">{valueText(s, s.from)} → {valueText(s, s.to)}</span></th>
 							<td className="num" data-value={s.effect}><strong className={`${tone(s)}-text`}>
-								{tone(s) !== 'plain' && (s.effect < 0 ? '▼ ' : '▲ ')}{percent(s.effect)}</strong></td>
+								{tone(s) !== 'plain' && (s.effect < 0 ? '▼ ' : '▲ ')}{percent(s.effect)}</strong>
+							{s.interval && <span className="dim small-text narrow-only">{intervalText(s.interval)}</span>}</td>
 							<td className="range-cell"><ForestRow e={s} range={range} tone={tone(s)} /></td>
-							<td className="num dim">{s.interval && <><span data-value={s.interval[0]}>{percent(s.interval[0])}
+							<td className="num dim aside">{s.interval && <><span data-value={s.interval[0]}>{percent(s.interval[0])}
 							</span> to <span data-value={s.interval[1]}>{percent(s.interval[1])}</span></>}</td>
 							<td className="num" data-value={s.pairs}>{s.pairs}</td>
 							{hasAlso && <td className="dim">{s.also.map((c) => columns.measure(c).label).join(', ')}
