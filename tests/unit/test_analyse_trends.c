@@ -279,7 +279,7 @@ static void invalid_metrics(void **state)
 	assert_true(json_bool(rig_at(v, "trust/0/would_lead"), false));
 	assert_true(rig_has_note(v, "p99_ttft_ms is INVALID in 2 runs, left out here; one of them "
 				    "would have led"));
-	assert_true(rig_has_note(v, "p99_ttft_ms is DEGRADED in 1 run"));
+	assert_true(rig_has_note(v, "p99_ttft_ms is DEGRADED in 1 of the runs"));
 	/* the other one judged itself without a list, so that it counts for nothing */
 	v = rig_ask(&r, analyse_trends, "{\"metric\": \"request_throughput\"}");
 	assert_int_equal(rig_count(v, "series/0/points"), 11);

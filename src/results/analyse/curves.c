@@ -847,7 +847,7 @@ static void put_left_out(struct curves *c, struct json_writer *w)
 		parts_note(&c->notes, "power was not measured in %zu of the runs: that of the boards is "
 			   "assumed there", rows_assumed(c));
 	if (c->older)
-		parts_note(&c->notes, "Each point shows its newest version; %zu run%s of older ones %s "
+		parts_note(&c->notes, "Each point shows its newest version; %zu run%s of older versions %s "
 			   "left out", c->older, c->older == 1 ? "" : "s",
 			   c->older == 1 ? "is" : "are");
 	parts_put_notes(w, &c->notes);

@@ -253,7 +253,7 @@ const char *parts_cell_text(struct arena *a, struct value v)
 	case VALUE_TEXT:
 		return arena_text(a, v.text);
 	default:
-		return "none";
+		return "not set";
 	}
 }
 
@@ -274,7 +274,7 @@ static void name_part(struct buf *b, struct arena *a, struct str column, struct 
 		buf_add_text(b, apart);
 	if (v.kind != VALUE_TEXT) {
 		buf_add_str(b, word);
-		buf_add_char(b, '=');
+		buf_add_char(b, value_is_missing(v) ? ' ' : '=');
 	}
 	buf_add_text(b, parts_cell_text(a, v));
 }
@@ -705,8 +705,8 @@ static void note_invalid(const struct counting *c, struct notes *notes)
 
 static void note_degraded(const struct counting *c, struct notes *notes)
 {
-	parts_note(notes, "%.*s is DEGRADED in %s of those shown", (int)c->metric.n, c->metric.p,
-		   runs_text(notes->arena, c->degraded));
+	parts_note(notes, "%.*s is DEGRADED in %zu of the runs shown", (int)c->metric.n, c->metric.p,
+		   c->degraded);
 }
 
 void counting_notes(const struct counting *c, size_t n, struct notes *notes)
