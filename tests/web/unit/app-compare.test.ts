@@ -6,7 +6,7 @@ import {
 	answerOf, bestBaseline, commonReason, countsText, headlineOf, noticesOf, shownComparison,
 	shortReason, sidesOf, toneOf, sharedReasons } from '../../../web/src/app/pages/compare/words';
 import { sizeText } from '../../../web/src/app/pages/compare/metrics';
-import { intervalText, percent, roundPercent } from '../../../web/src/app/common/interval';
+import { intervalText, percent, roundPercent, withUnits } from '../../../web/src/app/common/interval';
 import { rangeOf, ticksOf } from '../../../web/src/app/common/forest';
 import {
 	aloneReason, configuredOf, inShort, mainlyAt, panelColumns, panelsOf,
@@ -27,6 +27,7 @@ it('writes differences as people read them', () => {
 	expect(percent(null)).toBe('–');
 	expect(intervalText([-0.01, 0.02])).toBe('−1.0 % to +2.0 %');
 	expect(intervalText(null)).toBe('');
+	expect(withUnits('+7.5 % (95 % interval)')).toBe('+7.5\u00a0% (95\u00a0% interval)');
 });
 
 it('gives a forest plot one range, symmetrical, in steps of 1, 2 or 5', () => {

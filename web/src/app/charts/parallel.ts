@@ -116,6 +116,7 @@ export function parallelOption(o: ParallelOptions, ink: Ink, size = USUAL_SIZE):
 					color: ink.ink,
 					fontFamily: FONT,
 					fontSize: 12,
+					lineHeight: 14,
 					fontWeight: 600,
 				},
 				axisLine: { lineStyle: { color: ink['line-strong'] } },

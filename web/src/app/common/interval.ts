@@ -23,6 +23,9 @@ export function percent(v: number | null | undefined, digits = 2): string {
 export const roundPercent = (v: number): string =>
 	`${v < 0 ? '−' : v > 0 ? '+' : ''}${Number(Math.abs(v * 100).toPrecision(6))} %`;
 
+/** No line ends between a number and its "%". */
+export const withUnits = (text: string): string => text.replace(/ %/g, '\u00a0%');
+
 const DIGITS_MOST = 5;
 
 /** With as many digits as distinguish its ends, up to five. */

@@ -25,7 +25,7 @@ import { listCodec, navigate, useUrlState } from '../../url';
 import { others, rangeOf, valuesOf, without } from './brush';
 
 const axesCodec = listCodec(['auto']);
-const LINES_MAX = 1000, HEIGHT = 360, AXIS_WIDTH = 104, SMALL_PX = 600, AXES_USUAL = 9;
+const LINES_MAX = 1000, HEIGHT = 360, AXIS_WIDTH = 120, SMALL_PX = 600, AXES_USUAL = 9;
 const USUAL = ['server.max_num_seqs', 'benchmark.request_rate', 'benchmark.max_concurrency',
 	'server.tensor_parallel_size', 'system.j_per_token'];
 

@@ -6,7 +6,7 @@ import type { Compare, Comparison, CompareMetric } from '../../../lib/api';
 import { useIsBlock } from '../../common/block';
 import type { Columns } from '../../common/columns';
 import { Explain } from '../../common/explain';
-import { intervalText, percent, type Tone } from '../../common/interval';
+import { intervalText, percent, withUnits, type Tone } from '../../common/interval';
 import { labelled } from '../../common/notes';
 import { Pick } from '../../common/pick';
 import { Num, Twin } from '../../common/twin';
@@ -63,8 +63,8 @@ export function Headline(props: HeadlineProps): ReactNode {
 	const own = chosen.metrics.find((o) => o.metric === m.metric);
 	return (
 		<section className="card headline" role={isBlock ? 'group' : undefined} aria-label="Main metric">
-			<p className="answer" role="status">{own ? answerOf(chosen, own,
-				mainlyAt(answer.matched_by, by, own, -(own.better || 1))) : labelled(`${chosen.reason ?? ''}.`, columns)}
+			<p className="answer" role="status">{own ? withUnits(answerOf(chosen, own,
+				mainlyAt(answer.matched_by, by, own, -(own.better || 1)))) : labelled(`${chosen.reason ?? ''}.`, columns)}
 				{' '}<Explain topic="compare" />
 				{own?.verdict === 'not_comparable' && !isOnly && !isBlock && <> <button type="button" className="small"
 					onClick={() => setOnly(true)}>Compare only equal work</button></>}</p>
