@@ -103,6 +103,7 @@ const pages = [
 	['run', `/runs/${last}`],
 	['run-failed', `/runs/${(await newest({ column: 'status', in: ['failed'] }))[0] ?? last}`],
 	['run-invalid', `/runs/${(await newest({ column: 'verdict', in: ['INVALID'] }))[0] ?? last}`],
+	['run-degraded', `/runs/${(await newest({ column: 'verdict', in: ['DEGRADED'] }))[0] ?? last}`],
 	['run-requests', `/runs/${last}?tab=requests`],
 	['run-configuration', `/runs/${last}?tab=configuration`],
 	['run-notes', `/runs/${last}?tab=notes`],
@@ -115,6 +116,7 @@ for (const [width, height] of SIZES)
 		const page = await context.newPage();
 		for (const [name, path, act] of pages) {
 			await page.setViewportSize({ width, height });
+			await page.mouse.move(0, 0); // what is under the pointer looks different
 			await page.goto(it.url + path);
 			const settled = async () => {
 				await page.waitForLoadState('networkidle');
@@ -123,6 +125,7 @@ for (const [width, height] of SIZES)
 			};
 			await settled();
 			await act?.(page).then(settled, (e) => console.error(`${name}: ${e.message.split('\n')[0]}`));
+			await page.mouse.move(0, 0);
 			if (WHOLE) {
 				const whole = await page.evaluate(() => innerHeight
 					+ Math.max(...['html', '#main'].map((q) => document.querySelector(q)).map((e) =>

@@ -35,7 +35,7 @@
 
 /* Members of a sample, and the tracks they become. */
 static const struct live_track { const char *member, *key, *label, *unit; } tracks[] = {
-	{ "tokens_per_s", "output_tokens_per_s", "Output tokens per second", "tokens/s" },
+	{ "tokens_per_s", "output_tokens_per_s", "Output tokens/s", "tokens/s" },
 	{ "running", "requests_running", "Requests running", "requests" },
 	{ "waiting", "requests_waiting", "Requests waiting", "requests" },
 	{ "kv_cache_percent", "kv_cache_percent", "KV cache", "%" },

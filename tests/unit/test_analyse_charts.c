@@ -327,7 +327,7 @@ static void many_series(void **state)
 	assert_int_equal(rig_count(v, "series/49/points"), 3);
 	assert_int_equal(rig_count(v, "series/50/points"), 2);
 	rig_near(v, "left_out", 300 - 50 * 5);
-	assert_true(rig_has_note(v, "150 series; the 100 with the most runs are shown"));
+	assert_true(rig_has_note(v, "150 series; only the 100 with the most runs were looked at"));
 	v = rig_ask(&r, analyse_distribution, "{\"metric\": \"output_throughput\", "
 		    "\"group\": [\"hardware.gpu\"]}");
 	rig_near(v, "groups_left_out", 50);

@@ -440,6 +440,37 @@ static void only_valid(void **state)
 	rig_end(&r);
 }
 
+/*
+ * A default that follows from what the groups differ in is no part of a configuration, also where a
+ * run that failed early does not say which it had.
+ */
+static void failed_early(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 6; i++) {
+		struct run run = { .side = i < 3 ? "a" : "b", .rate = 100 + i, .wait = 50, .tp = 1,
+				   .load = 1 + i % 3 };
+
+		rig_number(&r, "server.max_num_batched_tokens", i < 3 ? 8192 : 16384);
+		put(&r, &run, 0);
+	}
+	v = rig_ask(&r, analyse_compare, "{" AB "}");
+	rig_near(v, "comparisons/0/matched", 3);
+	rig_text(&r, "status", "failed");
+	rig_text(&r, "tags.side", "a");
+	rig_text(&r, "server.model", "m");
+	rig_run(&r, 0);
+	v = rig_ask(&r, analyse_compare, "{" AB "}");
+	rig_near(v, "groups/0/n", 4);
+	rig_near(v, "comparisons/0/matched", 3);
+	rig_same(v, "groups_by/0", "server.max_num_batched_tokens");
+	rig_end(&r);
+}
+
 /* A question without an answer: one sentence. */
 static void no_answer(struct rig *r, const char *body, const char *words)
 {
@@ -455,6 +486,7 @@ static void no_answer(struct rig *r, const char *body, const char *words)
 
 static void unanswerable(void **state)
 {
+	struct json_value *v;
 	struct rig r;
 
 	(void)state;
@@ -466,12 +498,15 @@ static void unanswerable(void **state)
 	}
 	no_answer(&r, "{\"groups\": [" SIDE("a") ", " SIDE("a") "]}", "A and B are the same runs");
 	no_answer(&r, "{" AB "}", "no configuration in common (3 against 3); no value is on both sides "
-		  "of: benchmark.request_rate");
+		  "of benchmark.request_rate");
 	no_answer(&r, "{\"groups\": [" SIDE("a") ", " SIDE("c") "]}", "is INVALID");
 	no_answer(&r, "{\"groups\": [" SIDE("a") ", " SIDE("z") "]}", "B has no run");
 	/* One of several: the others are answered. */
-	rig_same(rig_ask(&r, analyse_compare, "{\"groups\": [" SIDE("a") ", " SIDE("b") ", " SIDE("c")
-			 "], \"include_invalid\": true}"), "comparisons/0/refused", "unmatched");
+	v = rig_ask(&r, analyse_compare, "{\"groups\": [" SIDE("a") ", " SIDE("b") ", " SIDE("c")
+		    "], \"include_invalid\": true}");
+	rig_same(v, "comparisons/0/refused", "unmatched");
+	rig_same(v, "comparisons/0/reason", "A and B have no configuration in common (3 against 3); "
+		 "no value is on both sides of benchmark.request_rate");
 	rig_end(&r);
 }
 
@@ -514,7 +549,8 @@ int main(void)
 		cmocka_unit_test(parameters), cmocka_unit_test(both_ways),
 		cmocka_unit_test(matching), cmocka_unit_test(no_part),
 		cmocka_unit_test(not_comparable), cmocka_unit_test(only_valid),
-		cmocka_unit_test(unanswerable), cmocka_unit_test(refusals),
+		cmocka_unit_test(failed_early), cmocka_unit_test(unanswerable),
+		cmocka_unit_test(refusals),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -308,7 +308,7 @@ static void newest(void **state)
 	rig_near(v, "total", 4);
 	rig_near(v, "lines/0/points/0/y", 109);
 	assert_int_equal(rig_count(v, "lines/0/points/0/ids"), 1);
-	assert_true(rig_has_note(v, "Each point shows its newest version; 36 runs of older ones"));
+	assert_true(rig_has_note(v, "Each point shows its newest version; 36 runs of older versions"));
 	rig_end(&r);
 }
 

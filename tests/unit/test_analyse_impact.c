@@ -325,7 +325,6 @@ static void scaling(void **state)
 	rig_near(v, "series/0/points/1/speedup", 181 / 101.0);
 	rig_near(v, "series/0/points/2/efficiency", 301 / 101.0 / 4);
 	assert_true(rig_has_note(v, "1 series has one size of server.tensor_parallel_size only and is left out"));
-	assert_false(rig_has_note(v, "environment.server.version"));
 	/* A size that was measured with another version scales by that version, too. */
 	for (int i = 0; i < 2; i++) {
 		rig_text(&r, "server.model", "m");
@@ -369,6 +368,32 @@ static void put_load(struct rig *r, const struct load *l)
 
 #define ASK "{\"rate\": 100, \"slo\": [{\"column\": \"p99_ttft_ms\", \"max\": 500}]}"
 
+/* Two versions of one configuration: its medians are over both, which a note says. */
+static void capacity_versions(void **state)
+{
+	static const struct load one[] = {
+		{ "A", 1, 4, 64, 4, 100, 0 }, { "A", 1, 8, 64, 8, 400, 0 },
+		{ "B", 4, 20, 64, 20, 100, 0 }, { "B", 4, 30, 64, 30, 300, 0 },
+	};
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (size_t i = 0; i < 4; i++) {
+		rig_text(&r, "environment.server.version", "0.12.0");
+		put_load(&r, &one[i]);
+	}
+	v = rig_ask(&r, analyse_capacity, ASK);
+	assert_false(rig_has_note(v, "environment.server.version"));
+	rig_text(&r, "environment.server.version", "0.13.0");
+	put_load(&r, &one[2]);
+	v = rig_ask(&r, analyse_capacity, ASK);
+	assert_true(rig_has_note(v, "1 of 2 configurations mix runs of 2 values of "
+				    "environment.server.version (0.12.0, 0.13.0)"));
+	rig_end(&r);
+}
+
 static void capacity(void **state)
 {
 	/* Limits are reached half way from 8 to 12, so at 10; and a fifth from 30 to 40, at 32. */
@@ -395,6 +420,7 @@ static void capacity(void **state)
 	rig_run(&r, 0);
 	v = rig_ask(&r, analyse_capacity, ASK);
 	assert_int_equal(rig_count(v, "configurations"), 5);
+	assert_false(rig_has_note(v, "environment.server.version"));
 	rig_near(v, "left_out", 1);
 	rig_same(v, "configurations/0/key/hardware.gpu", "A");
 	rig_near(v, "configurations/0/gpus_per_server", 1);
@@ -623,7 +649,8 @@ int main(void)
 		cmocka_unit_test(plan), cmocka_unit_test(ranges), cmocka_unit_test(many_columns),
 		cmocka_unit_test(changes_with), cmocka_unit_test(only_valid),
 		cmocka_unit_test(impact_corners),
-		cmocka_unit_test(scaling), cmocka_unit_test(capacity), cmocka_unit_test(repeats),
+		cmocka_unit_test(scaling), cmocka_unit_test(capacity),
+		cmocka_unit_test(capacity_versions), cmocka_unit_test(repeats),
 		cmocka_unit_test(failing_loads), cmocka_unit_test(searches),
 	};
 

@@ -254,7 +254,7 @@ static void names(void **state)
 		{ "steady_state.median_ttft_ms", "Steady state: median TTFT" },
 		{ "steady_state.p99_tpot_ms", "Steady state: P99 TPOT" },
 		{ "steady_state.window.end_s", "window.end_s" },
-		{ "max_output_tokens_per_s", "Max output tokens/s" },
+		{ "max_output_tokens_per_s", "Peak output events" },
 		{ "server.max_num_seqs", "max_num_seqs" },
 	};
 	struct buf label = { 0 };

@@ -158,7 +158,7 @@ await main(async () => {
 		await click('section[aria-label=Changed] a:has-text("0.13.0 against 0.12.0")');
 		await page.waitForURL(/\/compare/);
 		const text = await page.locator('.answer, .verdict-sentence, h2 + p').first().textContent();
-		ok(/is faster in 18 of 18 .*\+7\.5 %/.test(text), 'the page says by how much', text);
+		ok(/is faster in 18 of 18 .*\+7\.5\s%/.test(text), 'the page says by how much', text);
 	});
 	await task(page, url, 'which commit made it slower', async (click) => {
 		const line = page.locator('section[aria-label=Changed] li').first();

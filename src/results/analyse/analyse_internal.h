@@ -151,7 +151,7 @@ void parts_put_series(struct json_writer *w, const struct series_list *l, size_t
 void parts_put_double(struct json_writer *w, double v); /* null for NAN; "inf" */
 void parts_put_number(struct json_writer *w, const char *key, double v); /* null for NAN */
 void parts_put_value(struct json_writer *w, const char *key, struct value v);
-const char *parts_cell_text(struct arena *a, struct value v); /* for people; "none" */
+const char *parts_cell_text(struct arena *a, struct value v); /* for people; "not set" */
 struct str parts_last_word(struct str column);                 /* what follows the last dot */
 void parts_put_count(struct json_writer *w, const char *key, size_t n);
 void parts_put_interval(struct json_writer *w, const char *key, double low, double high);
@@ -328,8 +328,15 @@ void series_make(const struct analyse_request *r, const struct series_key *key,
 		 const struct rows *rows, size_t version, const bool *keep, struct keyed *out);
 bool series_same_value(struct value a, struct value b); /* null and absent are the same */
 bool series_is_same(const struct keyed *k, size_t row, size_t other);
-/* A value of a key for people: "256 (default)" for a missing one with a known default, "none". */
+/* A value of a key for people: "256 (default)" for a missing one with a known default, "not set". */
 const char *series_text(struct arena *a, struct str column, struct value v, struct value version);
+
+/*
+ * A note where series have runs with several values of a column, such as the version; value: the
+ * column's, of every row; what: what a reader calls the series.
+ */
+void series_note_mixed(const struct series_list *l, const struct value *value, struct str column,
+		       const char *what, struct notes *notes);
 
 /* ---- what changed in addition to the metric ---- */
 

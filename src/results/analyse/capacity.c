@@ -51,7 +51,7 @@ struct slo { struct str column; double limit; bool is_most; };
 /* Columns after the configuration's own. */
 enum fact {
 	RATE, OFFERED, CONCURRENCY, FAILED, COMPLETED, GPUS, GPU, FOUND, FOUND_LOW, FOUND_HIGH,
-	FOUND_LIMITS, FOUND_AT_ONCE, FACTS
+	FOUND_LIMITS, FOUND_AT_ONCE, VERSION, FACTS
 };
 static const struct str facts[FACTS] = {
 	[RATE] = { "request_throughput", 18 }, [OFFERED] = { "benchmark.request_rate", 22 },
@@ -62,6 +62,7 @@ static const struct str facts[FACTS] = {
 	[FOUND_HIGH] = { "capacity_request_rate_high", 26 },
 	[FOUND_LIMITS] = { "capacity_limits", 15 },
 	[FOUND_AT_ONCE] = { "capacity_concurrency", 20 },
+	[VERSION] = { "environment.server.version", 26 },
 };
 /* Metrics for the default limit: the first that any run has. */
 static const char *const limited_default[] = {
@@ -837,6 +838,8 @@ int analyse_capacity(const struct analyse_request *r, struct json_writer *w, str
 	parts_put_count(w, "configurations_left_out", l.n - l.shown);
 	counting_put(w, c.counting, c.n_slos + 1);
 	counting_notes(c.counting, c.n_slos + 1, &c.notes);
+	series_note_mixed(&l, c.rows.value + (c.first_fact + VERSION) * c.rows.n, facts[VERSION],
+			  "configurations", &c.notes);
 	note_searches(&c);
 	parts_put_notes(w, &c.notes);
 	return 0;

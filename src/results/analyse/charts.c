@@ -457,7 +457,6 @@ int analyse_parallel(const struct analyse_request *r, struct json_writer *w, str
  */
 
 static const struct str version_column = { "environment.server.version", 26 };
-#define VERSIONS_NAMED_MAX 4 /* in the note */
 
 struct sized { double size, value; };
 
@@ -575,41 +574,6 @@ static int read_request(struct scaling *s, struct err *e)
 	return parts_select(s->r, s->key, s->n_keys + (s->has_version ? 3 : 2), &s->rows, e);
 }
 
-/* Notes series with several versions; if sizes differ in them, that is not scaling. */
-static void note_versions(const struct scaling *s, const struct series_list *l, struct notes *notes)
-{
-	const struct value *version = s->rows.value + (s->n_keys + 2) * s->rows.n;
-	struct map all = { 0 };
-	struct buf names = { 0 };
-	size_t mixed = 0;
-
-	for (size_t i = 0; s->has_version && i < l->shown; i++) {
-		const struct series *one = &l->series[i];
-		bool is_mixed = false;
-
-		for (size_t k = 1; k < one->n && !is_mixed; k++)
-			is_mixed = !series_same_value(version[one->member[0]],
-						      version[one->member[k]]);
-		mixed += is_mixed;
-		for (size_t k = 0; is_mixed && k < one->n; k++) {
-			const char *text = parts_cell_text(s->r->arena, version[one->member[k]]);
-
-			if (map_get(&all, str_of(text), NULL))
-				continue;
-			map_put(&all, str_of(text), k);
-			if (all.count <= VERSIONS_NAMED_MAX)
-				buf_printf(&names, "%s%s", all.count > 1 ? ", " : "", text);
-		}
-	}
-	if (mixed)
-		parts_note(notes, "%zu of %zu series mix runs of %zu values of %.*s (%s%s): their medians are "
-			   "over all of these, so filter by one", mixed, l->shown, all.count,
-			   (int)version_column.n, version_column.p, names.data,
-			   all.count > VERSIONS_NAMED_MAX ? ", ..." : "");
-	map_release(&all);
-	buf_release(&names);
-}
-
 int analyse_scaling(const struct analyse_request *r, struct json_writer *w, struct err *e)
 {
 	struct scaling s = { .r = r };
@@ -640,9 +604,11 @@ int analyse_scaling(const struct analyse_request *r, struct json_writer *w, stru
 			   l.shown - shown == 1 ? "has" : "have", (int)s.by.n, s.by.p,
 			   l.shown - shown == 1 ? "is" : "are");
 	if (l.n > l.shown)
-		parts_note(&notes, "%zu series; the %zu with the most runs were looked at", l.n,
+		parts_note(&notes, "%zu series; only the %zu with the most runs were looked at", l.n,
 			   l.shown);
-	note_versions(&s, &l, &notes);
+	if (s.has_version) /* sizes that differ in it are not scaling */
+		series_note_mixed(&l, s.rows.value + (s.n_keys + 2) * s.rows.n, version_column,
+				  "series", &notes);
 	counting_put(w, &counting, 1);
 	counting_notes(&counting, 1, &notes);
 	parts_put_notes(w, &notes);

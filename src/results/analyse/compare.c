@@ -42,6 +42,7 @@ struct matching {
 	const struct str *ignore;  /* columns that are not part of a configuration */
 	size_t n_ignore;
 	size_t total;              /* runs of all groups */
+	const bool *is_left_out;   /* of run i: it has no metric, such as one that failed */
 
 	/* filled by matching_find */
 	struct str *key;           /* key columns that differ, model and hardware first */
@@ -127,21 +128,28 @@ static int read_column(const struct matching *m, struct str column, const struct
 
 enum group_differs { GROUP_SAME, GROUP_BETWEEN, GROUP_WITHIN };
 
-/* Within: a group has several values. Between: each has one, and they are not all the same. */
+/*
+ * Within: a group has several values. Between: each has one, and they are not all the same. Runs
+ * that are left out decide nothing: one that failed early does not know what its server had.
+ */
 static enum group_differs group_differs(const struct matching *m, const struct value *v)
 {
 	enum group_differs out = GROUP_SAME;
 	const struct value *first = NULL;
 
 	for (size_t s = 0, at = 0; s < m->n_sides; at += m->side[s++].n) {
-		if (!m->side[s].n)
-			continue;
-		for (size_t i = 1; i < m->side[s].n; i++)
-			if (!series_same_value(v[at], v[at + i]))
+		const struct value *own = NULL;
+
+		for (size_t i = at; i < at + m->side[s].n; i++) {
+			if (m->is_left_out[i])
+				continue;
+			if (own && !series_same_value(*own, v[i]))
 				return GROUP_WITHIN;
-		if (first && !series_same_value(*first, v[at]))
+			own = own ? own : &v[i];
+		}
+		if (own && first && !series_same_value(*first, *own))
 			out = GROUP_BETWEEN;
-		first = first ? first : &v[at];
+		first = first ? first : own;
 	}
 	return out;
 }
@@ -372,7 +380,7 @@ static bool have_common(const struct matching *m, size_t k, const size_t *first,
 }
 
 /*
- * The columns of the key without a common value in two groups, as ": model, dtype"; NULL: there is
+ * The columns of the key without a common value in two groups, as "model, dtype"; NULL: there is
  * none.
  */
 static const char *matching_obstacles(const struct matching *m, size_t a, size_t b)
@@ -387,7 +395,7 @@ static const char *matching_obstacles(const struct matching *m, size_t a, size_t
 		if (have_common(m, k, first, a, b))
 			continue;
 		if (n < OBSTACLES_NAMED_MAX) {
-			buf_add_text(&out, n ? ", " : ": ");
+			buf_add_text(&out, n ? ", " : "");
 			buf_add_str(&out, m->key[k]);
 		}
 		n++;
@@ -661,16 +669,15 @@ static size_t group_of(const struct comparison *c, size_t side)
 	return side > c->baseline ? side : side - 1;
 }
 
-/* Nothing could be compared: why not, of the first of them. */
-static int refuse(const struct comparison *c, const struct matched_pair *pair, struct err *e)
+/* Adds which columns prevent that a group is compared. */
+static void explain(const struct comparison *c, struct matched_pair *pair)
 {
-	size_t group = group_of(c, pair->side);
-	const char *columns = NULL;
+	const char *columns = pair->refusal != MATCHED_REFUSED_UNMATCHED ? NULL :
+		matching_obstacles(&c->matching, c->baseline, group_of(c, pair->side));
 
-	if (pair->refusal == MATCHED_REFUSED_UNMATCHED)
-		columns = matching_obstacles(&c->matching, c->baseline, group);
-	return parts_refuse(e, "/groups", "%s%s%s", pair->reason,
-			    columns ? "; no value is on both sides of" : "", columns ? columns : "");
+	if (columns)
+		pair->reason = arena_printf(c->r->arena, "%s; no value is on both sides of %s",
+					    pair->reason, columns);
 }
 
 /* The runs of the configurations that both sides of some comparison have. */
@@ -704,10 +711,12 @@ static int put_comparisons(struct comparison *c, struct json_writer *w, struct e
 		make_spec(c, &spec);
 		matched_compare(&spec, c->r->arena, &m);
 	}
-	for (size_t i = 0; i < m.n_pairs; i++)
+	for (size_t i = 0; i < m.n_pairs; i++) {
 		refused += m.pair[i].refusal != MATCHED_ACCEPTED;
+		explain(c, &m.pair[i]);
+	}
 	if (refused && refused == m.n_pairs)
-		return refuse(c, &m.pair[0], e);
+		return parts_refuse(e, "/groups", "%s", m.pair[0].reason);
 	mark_compared(c, &m);
 	json_member_array(w, "comparisons");
 	for (size_t i = 0; i < m.n_pairs; i++) {
@@ -934,6 +943,20 @@ static void put_configurations(const struct comparison *c, struct json_writer *w
 	json_end_array(w);
 }
 
+static const bool *left_out(const struct comparison *c)
+{
+	bool *out = arena_alloc(c->r->arena, c->total + 1);
+
+	for (size_t i = 0; i < c->total; i++) {
+		size_t m = 0;
+
+		while (m < c->n_metrics && isnan(c->run[i].value[m]))
+			m++;
+		out[i] = c->n_metrics && m == c->n_metrics;
+	}
+	return out;
+}
+
 int analyse_compare(const struct analyse_request *r, struct json_writer *w, struct err *e)
 {
 	struct comparison c = { .r = r, .notes.arena = r->arena };
@@ -944,6 +967,7 @@ int analyse_compare(const struct analyse_request *r, struct json_writer *w, stru
 	c.matching.side = c.side;
 	c.matching.n_sides = c.n_sides;
 	c.matching.total = c.total;
+	c.matching.is_left_out = left_out(&c);
 	if (matching_find(&c.matching, e) < 0)
 		return -1;
 	matching_name(&c.matching, c.run);

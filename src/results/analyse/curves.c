@@ -850,7 +850,7 @@ static void put_left_out(struct curves *c, struct json_writer *w)
 		parts_note(&c->notes, "power was not measured in %s of the runs: that of the boards is "
 			   "assumed there", arena_count(a, rows_assumed(c)));
 	if (c->older)
-		parts_note(&c->notes, "Each point shows its newest version; %s run%s of older ones %s "
+		parts_note(&c->notes, "Each point shows its newest version; %s run%s of older versions %s "
 			   "left out", arena_count(a, c->older), c->older == 1 ? "" : "s",
 			   c->older == 1 ? "is" : "are");
 	parts_put_notes(w, &c->notes);

@@ -45,10 +45,11 @@ static void add_short(struct buf *b, struct arena *a, struct str column, struct 
 		buf_add_text(b, v.kind == VALUE_BOOL && v.is_true ? "EP" : "no EP");
 		return;
 	}
-	if (str_starts(word, STR("enable_")) && !value_is_missing(v))
+	if (str_starts(word, STR("enable_")))
 		word = (struct str){ word.p + 7, word.n - 7 };
-	buf_printf(b, "%.*s %s", (int)word.n, word.p, value_is_missing(v) ? "not set" :
-		   v.kind != VALUE_BOOL ? parts_cell_text(a, v) : v.is_true ? "on" : "off");
+	for (size_t i = 0; i < word.n; i++)
+		buf_add_char(b, word.p[i] == '_' ? ' ' : word.p[i]);
+	buf_printf(b, " %s", v.kind != VALUE_BOOL ? parts_cell_text(a, v) : v.is_true ? "on" : "off");
 }
 
 static const char *short_text(struct arena *a, struct str column, struct value v)

@@ -255,7 +255,7 @@ const char *parts_cell_text(struct arena *a, struct value v)
 	case VALUE_TEXT:
 		return arena_text(a, v.text);
 	default:
-		return "none";
+		return "not set";
 	}
 }
 
@@ -276,7 +276,7 @@ static void name_part(struct buf *b, struct arena *a, struct str column, struct 
 		buf_add_text(b, apart);
 	if (v.kind != VALUE_TEXT) {
 		buf_add_str(b, word);
-		buf_add_char(b, '=');
+		buf_add_char(b, value_is_missing(v) ? ' ' : '=');
 	}
 	buf_add_text(b, parts_cell_text(a, v));
 }

@@ -553,7 +553,7 @@ static void put_all(struct regression *g, struct json_writer *w)
 		put_item(g, w, i);
 	json_end_array(w);
 	if (l->n > l->shown)
-		parts_note(&g->notes, "%zu series; the %zu with the most runs were looked at", l->n,
+		parts_note(&g->notes, "%zu series; only the %zu with the most runs were looked at", l->n,
 			   l->shown);
 	if (!g->n_items)
 		parts_note(&g->notes, !g->rows.n ? "no run matches the filter" :

@@ -713,7 +713,7 @@ static void put_all(struct trends *t, struct json_writer *w, struct missing miss
 	}
 	json_end_array(w);
 	if (l->n > l->shown)
-		parts_note(&t->notes, "%zu series; the %zu with the most runs are shown", l->n,
+		parts_note(&t->notes, "%zu series; only the %zu with the most runs were looked at", l->n,
 			   l->shown);
 	if (missing.metric)
 		parts_note(&t->notes, "%s of %s runs have no %.*s", arena_count(a, missing.metric),

@@ -342,8 +342,8 @@ static void judge(const struct matched_pair *pair, struct matched_row *row, doub
 				 (row->evident_up && row->evident_down) || is_mixed(row);
 	if (row->is.rule == MATCHED_BY_NOTHING) {
 		no_answer(row, MATCHED_NOT_ENOUGH, MATCHED_WHY_DESIGN,
-			  arena_printf(a, "%zu and %zu server sessions over %zu configuration%s give "
-				       "no interval", row->sessions[0], row->sessions[1],
+			  arena_printf(a, "%zu and %zu server sessions over %zu configuration%s are "
+				       "too few for an interval", row->sessions[0], row->sessions[1],
 				       row->is.configs, row->is.configs == 1 ? "" : "s"));
 		return;
 	}
@@ -369,7 +369,7 @@ static void judge(const struct matched_pair *pair, struct matched_row *row, doub
 			  "with this many metrics such an interval occurs by chance");
 	else
 		no_answer(row, MATCHED_NOT_ENOUGH, MATCHED_WHY_WIDE,
-			  arena_printf(a, "%ss scatter too much for so few", unit));
+			  arena_printf(a, "%ss vary too much for so few of them", unit));
 }
 
 /* Adds the rows that have a p, of primary metrics or of all others. Returns how many there are. */
@@ -697,23 +697,45 @@ static void note_failed(struct buf *out, const struct matched_pair *pair, const 
 		   MATCHED_FAILED_SHARE_MAX * 100, MATCHED_FAILED_SHARE * 100);
 }
 
-/* One line for all metrics: "what: output_throughput 3 + 1, p99_ttft_ms 2 + 0". */
+/* Whether a metric before i has the same counts, and so has named i with its own. */
+static bool is_counted_before(const struct matched_pair *pair, size_t i, bool is_invalid)
+{
+	const size_t *n = is_invalid ? pair->row[i].invalid : pair->row[i].degraded;
+
+	for (size_t k = 0; k < i; k++) {
+		const size_t *before = is_invalid ? pair->row[k].invalid : pair->row[k].degraded;
+
+		if (before[0] == n[0] && before[1] == n[1])
+			return true;
+	}
+	return false;
+}
+
+/* One line for all metrics: "what: 3 + 1 in output_throughput, p99_ttft_ms; 2 + 0 in p99_itl_ms". */
 static void note_counts(struct buf *out, const struct matched *m, const struct matched_pair *pair,
 			bool is_invalid)
 {
 	bool is_any = false;
 
 	for (size_t i = 0; i < m->spec->n_metrics; i++) {
-		const struct matched_row *row = &pair->row[i];
-		const size_t *n = is_invalid ? row->invalid : row->degraded;
+		const size_t *n = is_invalid ? pair->row[i].invalid : pair->row[i].degraded;
 
-		if (!n[0] && !n[1])
+		if ((!n[0] && !n[1]) || is_counted_before(pair, i, is_invalid))
 			continue;
 		if (!is_any)
-			buf_printf(out, "runs %s (%s + %s): ", is_invalid ? "left out as INVALID" :
-				   "that count although DEGRADED", m->spec->side[0],
+			buf_printf(out, "%s runs are %s (%s + %s): ",
+				   is_invalid ? "INVALID" : "DEGRADED",
+				   is_invalid ? "left out" : "included", m->spec->side[0],
 				   m->spec->side[pair->side]);
-		buf_printf(out, "%s%s %zu + %zu", is_any ? ", " : "", row->metric->name, n[0], n[1]);
+		buf_printf(out, "%s%zu + %zu in %s", is_any ? "; " : "", n[0], n[1],
+			   pair->row[i].metric->name);
+		for (size_t k = i + 1; k < m->spec->n_metrics; k++) {
+			const size_t *other = is_invalid ? pair->row[k].invalid
+							 : pair->row[k].degraded;
+
+			if (other[0] == n[0] && other[1] == n[1])
+				buf_printf(out, ", %s", pair->row[k].metric->name);
+		}
 		is_any = true;
 	}
 	if (is_any)

@@ -255,7 +255,7 @@ static void add_word(struct buf *out, struct str word)
 	buf_add_str(out, word);
 }
 
-/* "median_ttft_ms" as "Median TTFT", "max_output_tokens_per_s" as "Max output tokens/s". */
+/* "median_ttft_ms" as "Median TTFT", "tokens_per_s" as "Tokens/s". */
 static void add_words(struct buf *label, struct str name)
 {
 	struct str before = STR("");
@@ -292,6 +292,10 @@ void column_label(struct str name, struct buf *out)
 
 	if (derived || is_moment(name)) {
 		buf_add_text(out, derived ? derived->label : "Date");
+		return;
+	}
+	if (str_is(name, "max_output_tokens_per_s")) { /* upstream's name; events are counted */
+		buf_add_text(out, "Peak output events");
 		return;
 	}
 	if (str_starts(name, prefix) && !memchr(name.p + prefix.n, '.', name.n - prefix.n)) {

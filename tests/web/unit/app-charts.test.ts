@@ -12,7 +12,9 @@ import {
 	valueAxis,
 } from '../../../web/src/app/charts/axis';
 import { groupsOf, lineOf, pointOf, SHOWN_AT_FIRST } from '../../../web/src/app/charts/scatter';
-import { categories, chosen, isNumeric, partsOf } from '../../../web/src/app/charts/parallel';
+import {
+	categories, chosen, isNumeric, partsOf, withoutConstant,
+} from '../../../web/src/app/charts/parallel';
 import { hitOf, savedLines, type LineSeries } from '../../../web/src/app/charts/lines';
 import { differingOf, inOrder, tellingOf, varies } from '../../../web/src/app/common/columns';
 import { factsOf } from '../../../web/src/app/pages/charts/facts';
@@ -250,6 +252,13 @@ it('takes what lies between two places of an axis of words', () => {
 	]);
 	expect(partsOf(answer, 1, { column: 'x', range: { min: 2 } })).toEqual([[2, 3]]);
 	expect(partsOf(answer, 1, undefined)).toEqual([]);
+	/* An axis on which all lines meet in one point tells nothing, unless it is kept. */
+	const met: Parallel = { ...answer, axes: [...answer.axes, { ...answer.axes[1], column: 'rate' }],
+		lines: answer.lines.map((l) => ({ ...l, values: [...l.values, 'inf'] })) };
+	expect(withoutConstant(met, []).axes.map((a) => a.column)).toEqual(['m', 'x']);
+	expect(withoutConstant(met, []).lines).toEqual(answer.lines);
+	expect(withoutConstant(met, ['rate']).axes.length).toBe(3);
+	expect(withoutConstant({ ...met, lines: met.lines.slice(0, 1) }, []).axes.length).toBe(3);
 });
 
 it('says of a point what tells its run from the others', () => {

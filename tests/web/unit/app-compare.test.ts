@@ -4,28 +4,30 @@ import {
 } from '../../../web/src/app/pages/compare/groups';
 import {
 	answerOf, bestBaseline, commonReason, countsText, headlineOf, noticesOf, shownComparison,
-	sidesOf, toneOf, sharedReasons } from '../../../web/src/app/pages/compare/words';
+	shortReason, sidesOf, toneOf, sharedReasons } from '../../../web/src/app/pages/compare/words';
 import { sizeText } from '../../../web/src/app/pages/compare/metrics';
-import { intervalText, percent } from '../../../web/src/app/common/interval';
+import { intervalText, percent, roundPercent, withUnits } from '../../../web/src/app/common/interval';
 import { rangeOf, ticksOf } from '../../../web/src/app/common/forest';
 import {
 	aloneReason, configuredOf, inShort, mainlyAt, panelColumns, panelsOf,
 } from '../../../web/src/app/pages/compare/configured';
-import { differsBetween } from '../../../web/src/app/pages/compare/parameters';
+import { differsBetween, withoutTwins } from '../../../web/src/app/pages/compare/parameters';
 import { EVERYTHING } from '../../../web/src/app/filter';
 import type { Compare, Comparison, CompareMetric, CompareParameter } from '../../../web/src/lib/api';
 
 it('writes differences as people read them', () => {
 	expect(percent(0.0523)).toBe('+5.2 %');
 	expect(percent(-0.003)).toBe('−0.3 %');
-	expect(percent(12.34)).toBe('+1234 %');
-	expect(percent(0)).toBe('0 %');
+	expect(percent(12.34)).toBe('+1,234 %');
+	expect([percent(0), percent(-0.45), percent(1.04)]).toEqual(['0.0 %', '−45.0 %', '+104 %']);
+	expect([0.2, -0.005, 0, 2].map(roundPercent)).toEqual(['+20 %', '−0.5 %', '0 %', '+200 %']);
 	expect([percent(0.1263), percent(-0.0385), percent(0.000018), percent(0.004862)])
-		.toEqual(['+12.6 %', '−3.9 %', '0 %', '+0.5 %']);
+		.toEqual(['+12.6 %', '−3.9 %', '0.0 %', '+0.5 %']);
 	expect(intervalText([0.0721, 0.0724])).toBe('+7.21 % to +7.24 %');
 	expect(percent(null)).toBe('–');
-	expect(intervalText([-0.01, 0.02])).toBe('−1 % to +2 %');
+	expect(intervalText([-0.01, 0.02])).toBe('−1.0 % to +2.0 %');
 	expect(intervalText(null)).toBe('');
+	expect(withUnits('+7.5 % (95 % interval)')).toBe('+7.5\u00a0% (95\u00a0% interval)');
 });
 
 it('gives a forest plot one range, symmetrical, in steps of 1, 2 or 5', () => {
@@ -33,7 +35,10 @@ it('gives a forest plot one range, symmetrical, in steps of 1, 2 or 5', () => {
 	expect(rangeOf([...small, { effect: 90, interval: null }])).toEqual({ reach: 0.2, step: 0.1 });
 	expect(rangeOf([])).toEqual({ reach: 0.02, step: 0.01 });
 	expect(rangeOf([...small, { effect: 0.26, interval: null }]).reach).toBeGreaterThan(0.26);
-	expect(rangeOf([{ effect: 50, interval: null }]).reach).toBe(2);
+	expect(rangeOf([{ effect: 50, interval: null }]).reach).toBe(10);
+	/* A model that is several times slower: no row lies beyond the axis. */
+	const slow = [-0.843, 6.92, 5.27, 4.19, 5.16, 4.62, 5.54];
+	expect(rangeOf(slow.map((effect) => ({ effect, interval: null }))).reach).toBeGreaterThan(6.92);
 	expect(ticksOf(rangeOf([{ effect: 0.075, interval: [0.073, 0.078] }])))
 		.toEqual([-0.1, -0.05, 0, 0.05, 0.1]);
 	for (let size = 0.001; size < 3; size *= 1.3) {
@@ -114,6 +119,26 @@ it('calls no difference what a stray run or the names of runs make', () => {
 	expect(is(p('name', names(0), names(9)))).toBe(true);
 });
 
+it('lists two columns that divide the groups alike once', () => {
+	type Known = [string | number, number][];
+	const of = (column: string, ...values: Known[]): CompareParameter => ({ column, group: '',
+		differs: 'between', values: values.map((list) => list.map(([value, n]) =>
+			({ value, count: n }))) });
+	const gpu = of('server.gpu', [['h100', 89]], [['b200', 28]]), twin = { ...gpu, column: 'gpu_model' };
+	const size = of('server.tensor_parallel_size', [[1, 61], [2, 28]], [[2, 28]]);
+	expect(withoutTwins([gpu, size, twin, { ...size, column: 'gpus_used' }], [0, 1]).map((p) => p.column))
+		.toEqual(['server.gpu', 'server.tensor_parallel_size']);
+	const other = of('suite', [['h100', 88]], [['b200', 28]]);
+	expect(withoutTwins([gpu, other], [0, 1])).toEqual([gpu, other]);
+});
+
+it('says in short why a group is not compared', () => {
+	expect(shortReason('h100 and b200 have no configuration in common (32 against 24); '
+		+ 'no value is on both sides of server.max_num_batched_tokens'))
+		.toBe('no value is on both sides of server.max_num_batched_tokens');
+	expect(shortReason('one side is empty')).toBe('one side is empty');
+});
+
 it('names configurations shortly in sentences too, and a reason of several metrics once', () => {
 	const list = [1, 10].map((rate) => ({ configuration: `dtype=fp8, request_rate=${rate}`,
 		values: ['fp8', rate], ids: [[1], [2]] }));
@@ -149,9 +174,9 @@ it('answers in a sentence', () => {
 		+ '+7.5 % (95 % interval +7.3 % to +7.6 %).');
 	expect(say({ metric: 'median_ttft_ms', better: -1, higher: 90, lower: 6, effect: 0.1, interval: null,
 		verdict: 'worse' }, 'TP8'))
-		.toBe('0.13 is slower in 90 of 96 matched configurations: +10 %; most at TP8.');
+		.toBe('0.13 is slower in 90 of 96 matched configurations: +10.0 %; most at TP8.');
 	expect(say({ verdict: 'better_small', effect: 0.01, interval: null }))
-		.toBe('0.13 is faster in 96 of 96 matched configurations: +1 %, which is less than 3 %.');
+		.toBe('0.13 is faster in 96 of 96 matched configurations: +1.0 %, which is less than 3 %.');
 	const mixed = { verdict: 'mixed', higher: 60, lower: 30, effect: 0.012, interval: [-0.004, 0.029] };
 	expect(say(mixed, 'TP8'))
 		.toBe('0.13 is faster in 60, slower in 30 of 96 matched configurations: +1.2 % '

@@ -2,8 +2,8 @@
 // The performance chart: what is drawn of an answer, where labels go, and what can be saved.
 import { readOff, usualSpeed } from '../../../web/src/app/pages/plan/calculator';
 import {
-	along, curvesOption, frontier, looksOf, placeLabels, plansOf, shareOf, spotsOf, tipRows, usualLines,
-	valueAt,
+	along, curvesOption, frontier, handleOf, looksOf, placeLabels, plansOf, shareOf, spotsOf, tipRows,
+	usualLines, valueAt,
 	type CurveOptions, type Label,
 } from '../../../web/src/app/charts/curves';
 import { composed, csvText, fileName, legendPlaces, wrapped } from '../../../web/src/app/charts/export';
@@ -141,6 +141,12 @@ it('puts no label over another or over a point, and the best first', () => {
 	expect(placeLabels([at(0, 100, 1)], [{ x: 100, y: 100 }], room, cross).get(0)).toBe('right');
 });
 
+it('keeps labels off the handle of the reading line', () => {
+	const at = { x: 120, y: 4, text: 'TP1 c64', index: 0, rank: 0 }, room = { width: 500, height: 300 };
+	expect(placeLabels([at], [], room).get(0)).toBe('right');
+	expect(placeLabels([at], handleOf(135), room).get(0)).not.toBe('right');
+});
+
 it('names a point by what differs, each once', () => {
 	expect(options().spots[0].name).toBe('b200 · TP1 c1');
 	const points = [point(1, 1, 1, { label: 'c4' })];
@@ -149,12 +155,13 @@ it('names a point by what differs, each once', () => {
 });
 
 it('reads the line in words, and pins against the first', () => {
-	expect(readingText(answer, { label: 'Tokens/s/user', unit: 'tokens/s/user' }))
-		.toBe('At 100 tokens/s/user or more: b200 3,000.');
+	const perGpu = { label: 'Output tokens/s/GPU', unit: 'tokens/s/GPU' };
+	expect(readingText(answer, { label: 'Tokens/s/user', unit: 'tokens/s/user' }, perGpu))
+		.toBe('Output tokens/s/GPU at 100 tokens/s/user or more: b200 3,000.');
 	const low: Curves = { ...answer, x: { ...answer.x, better: 'lower' } };
-	expect(readingText(low, { label: 'P99 TTFT', unit: 'ms' }))
-		.toContain('At 100 ms or less');
-	expect(readingText({ ...answer, at: null }, { label: '', unit: null })).toBe('');
+	expect(readingText(low, { label: 'P99 TTFT', unit: 'ms' }, { label: 'Median E2EL', unit: 'ms' }))
+		.toContain('Median E2EL (ms) at 100 ms or less');
+	expect(readingText({ ...answer, at: null }, { label: '', unit: null }, perGpu)).toBe('');
 	expect([againstFirst(112, 100), againstFirst(50, 100), againstFirst(1, 0)])
 		.toEqual(['+12.0\u00a0%', '−50.0\u00a0%', '']);
 	const [spot] = options().spots;

@@ -81,6 +81,6 @@ it('hides what no run has, but never the chosen one', () => {
 it('calls the columns of a note as the page does, and leaves its other words', () => {
 	const columns = { of: (c: string) => (c === 'median_ttft_ms' || c === 'run' ? option(c) : undefined),
 		measure: (c: string) => ({ column: c, label: 'Median TTFT', unit: 'ms' }) };
-	expect(labelled('median_ttft_ms is DEGRADED in 3 runs; server.gpu, run.', columns))
-		.toBe('Median TTFT is DEGRADED in 3 runs; server.gpu, run.');
+	expect(labelled('median_ttft_ms is DEGRADED in 3 of the runs shown; server.gpu, run.', columns))
+		.toBe('Median TTFT is DEGRADED in 3 of the runs shown; server.gpu, run.');
 });

@@ -25,10 +25,10 @@ it('compares scaling at the largest size that all series have', () => {
 			({ x, speedup, efficiency })) } as Series);
 	const b200 = series('b200', [1, 1, 1], [4, 2.3, 0.58], [8, 2.5, 0.32]);
 	expect(scalingText({ series: [b200, series('a100', [1, 1, 1], [4, 3.29, 0.82])] }, 'TP'))
-		.toBe('a100 gains 3.3 × from TP 1 → 4 (82 % of the ideal), the best; '
-			+ 'b200 gains 2.3 × from TP 1 → 4 (58 % of the ideal), the least.');
+		.toBe('a100 gains most: 3.3 × from TP 1 to 4 (82 % of the ideal). '
+			+ 'b200 gains least: 2.3 × from TP 1 to 4 (58 % of the ideal).');
 	expect(scalingText({ series: [b200] }, 'TP'))
-		.toBe('b200 gains 2.5 × from TP 1 → 8 (32 % of the ideal).');
+		.toBe('b200 gains 2.5 × from TP 1 to 8 (32 % of the ideal).');
 	expect(scalingText({ series: [series('b200', [1, 1, 1])] }, 'TP')).toBe('No series has a speedup.');
 });
 
@@ -37,14 +37,17 @@ it('names the parameter that changes the metric most, and those without an effec
 		({ column, from: 1, to: 2, effect, interval, pairs: 3 } as unknown as ImpactStep);
 	const tp = step('tp', 0.6, 0.5, 0.7), dtype = step('dtype', 0.01, -0.1, 0.1);
 	expect(impactText([tp, dtype], 'throughput', (c) => c))
-		.toBe('tp 1 → 2 changes throughput most: +60 %, everything else equal. '
+		.toBe('tp 1 → 2 changes throughput most: +60.0 %, everything else equal. '
 			+ 'No effect was found for dtype.');
+	expect(impactText([{ ...tp, also: ['seqs', 'batched'] }], 'throughput', (c) => c))
+		.toBe('tp 1 → 2 changes throughput most: +60.0 %, everything else equal except seqs '
+			+ 'and batched.');
 	/* A value that runs do not say is none that can be chosen. */
 	const unsaid = { ...tp, from: null, effect: -0.9, interval: [-0.95, -0.8] };
 	expect(impactText([unsaid, tp], 'throughput', (c) => c))
-		.toBe('tp 1 → 2 changes throughput most: +60 %, everything else equal.');
+		.toBe('tp 1 → 2 changes throughput most: +60.0 %, everything else equal.');
 	expect(impactText([{ ...tp, from: null }], 'throughput', (c) => c))
-		.toBe('tp not set → 2 changes throughput most: +60 %, everything else equal.');
+		.toBe('tp not set → 2 changes throughput most: +60.0 %, everything else equal.');
 	expect(impactText([dtype], 'throughput', (c) => c))
 		.toBe('No parameter changes throughput beyond the scatter of these runs.');
 	expect(impactText([], 'throughput', (c) => c))

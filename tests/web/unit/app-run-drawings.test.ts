@@ -72,8 +72,8 @@ test('of marks that lie on one another P95 has no name', () => {
 
 test('an interval has the digits in which its ends differ', () => {
 	expect(intervalText([0.072, 0.078])).toBe('+7.2 % to +7.8 %');
-	expect(intervalText([-0.12, -0.1162])).toBe('−12 % to −11.6 %');
-	expect(intervalText([0.05, 0.05])).toBe('+5 % to +5 %');
+	expect(intervalText([-0.12, -0.1162])).toBe('−12.0 % to −11.6 %');
+	expect(intervalText([0.05, 0.05])).toBe('+5.0 % to +5.0 %');
 });
 
 test('a run is held against its repeats, of which INVALID ones do not count', () => {

@@ -174,6 +174,10 @@ function pathsOf(lines: Lines, seen: Spot[]): CurvePoint[][] {
 			line.points.filter((p) => !p.is_invalid));
 }
 
+/** What the handle of the reading line covers, at the top of the plot. */
+export const handleOf = (x: number): Place[] =>
+	[-4, 4].flatMap((dx) => [-8, 0].map((y) => ({ x: x + dx, y })));
+
 function labelsOf(o: CurveOptions, plans: { x: Plan; y: Plan }, size: Size): Map<number, Side> {
 	const room = roomOf(size), marks: Place[] = [], labels: Label[] = [];
 	const placeOf = (p: CurvePoint): Place => ({ x: shareOf(plans.x, p.x) * room.width,
@@ -194,6 +198,8 @@ function labelsOf(o: CurveOptions, plans: { x: Plan; y: Plan }, size: Size): Map
 				: point.label === before ? 2 : 1 });
 		before = point.label;
 	});
+	if (o.at !== null)
+		marks.push(...handleOf(shareOf(plans.x, o.at) * room.width));
 	const seen = o.spots.filter((s) => o.isShown(s.line.color));
 	const lines = [...o.looks.keys()].flatMap((key) =>
 		pathsOf(o.lines, seen.filter((s) => s.line.color === key)));

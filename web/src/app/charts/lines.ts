@@ -243,7 +243,7 @@ export function linesOption(o: LineOptions, ink: Ink, size = USUAL_SIZE): EChart
 		const color = drawnColour(s.idealOf ?? s.id);
 		if (s.idealOf !== undefined)
 			return [{ type: 'line', id: `ideal ${i}`, silent: true, symbol: 'none', z: 1,
-				lineStyle: { color, width: 1, type: 'dashed', opacity: 0.6 },
+				lineStyle: { color, width: 1, type: 'dashed', opacity: 0.8 },
 				data: s.points.map((p) => [p.x, p.value]) }];
 		return [
 			...bands(s, i, color),

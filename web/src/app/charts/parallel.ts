@@ -9,6 +9,14 @@ import { showValue } from '../show';
 import { planAxis, roomOf, tipBody, tooltip, USUAL_SIZE } from './axis';
 import { FONT, type Ink } from './ink';
 
+/** Without the axes on which all lines meet in one point, except those that are kept. */
+export function withoutConstant(p: Parallel, kept: readonly string[]): Parallel {
+	const shown = p.axes.map((_, i) => i).filter((i) => kept.includes(p.axes[i].column)
+		|| new Set(p.lines.map((line) => JSON.stringify(line.values[i] ?? null))).size > 1);
+	return shown.length < 2 ? p : { ...p, axes: shown.map((i) => p.axes[i]),
+		lines: p.lines.map((line) => ({ ...line, values: shown.map((i) => line.values[i]) })) };
+}
+
 export const isNumeric = (a: ParallelAxis): boolean => a.kind === 'number';
 
 /** A category's name on its axis; null is one too. */
@@ -69,7 +77,8 @@ export function parallelOption(o: ParallelOptions, ink: Ink, size = USUAL_SIZE):
 		arrange(categories(answer, colourBy).map((v) => nameOf(answer.axes[colourBy].column, v)));
 	const opacity = answer.lines.length > LINES_FAINT ? 0.22 : 0.5;
 	const axis = answer.axes.map((a, i) => {
-		const common = { id: String(i), dim: i, name: labels[i], realtime: false };
+		const name = isStacked ? labels[i] : labels[i].replace(/ (\([^)]*\))$/, '\n$1'); // the unit below
+		const common = { id: String(i), dim: i, name, realtime: false };
 		if (!isNumeric(a))
 			return {
 				...common,
@@ -107,6 +116,7 @@ export function parallelOption(o: ParallelOptions, ink: Ink, size = USUAL_SIZE):
 					color: ink.ink,
 					fontFamily: FONT,
 					fontSize: 12,
+					lineHeight: 14,
 					fontWeight: 600,
 				},
 				axisLine: { lineStyle: { color: ink['line-strong'] } },

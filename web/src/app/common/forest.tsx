@@ -2,10 +2,10 @@
 // forest.tsx: a forest plot: a row per effect about "no change", one range for all rows, the same to
 // both sides; the axis is the head of the rows' column.
 import type { ReactNode } from 'react';
-import { intervalText, percent, type Tone } from './interval';
+import { intervalText, percent, roundPercent, type Tone } from './interval';
 
 const WIDTH = 260, ROW = 22, HEAD = 26, SIDE = 26;
-const REACH_MIN = 0.02, REACH_MAX = 2, TICKS_MAX = 3, FEW = 6, WILD = 3;
+const REACH_MIN = 0.02, REACH_MAX = 10, TICKS_MAX = 3, FEW = 6, WILD = 3;
 
 export interface Effect { effect: number | null; interval: number[] | null }
 export interface Range { reach: number; step: number }
@@ -36,11 +36,11 @@ const across = (range: Range, v: number): number =>
 export function ForestAxis({ range }: { range: Range }): ReactNode {
 	return (
 		<svg className="forest" viewBox={`0 0 ${WIDTH} ${HEAD}`} width={WIDTH} height={HEAD} role="img"
-			aria-label={`Axis from ${percent(-range.reach)} to ${percent(range.reach)}`}>
+			aria-label={`Axis from ${roundPercent(-range.reach)} to ${roundPercent(range.reach)}`}>
 			{ticksOf(range).map((v) => (
 				<g key={v}>
 					{(v === 0 || Math.abs(v) === range.reach || range.reach / range.step < TICKS_MAX - 0.5) && (
-						<text x={across(range, v)} y={14} textAnchor="middle">{v === 0 ? '0' : v < -1 ? '' : percent(v)}</text>)}
+						<text x={across(range, v)} y={14} textAnchor="middle">{v === 0 ? '0' : v < -1 ? '' : roundPercent(v)}</text>)}
 					<line x1={across(range, v)} x2={across(range, v)} y1={HEAD - 6} y2={HEAD} className="tick" />
 				</g>
 			))}

@@ -1,20 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // interval.ts: an effect and its interval in words.
+import { whole } from '../../lib/format';
 
 /** What a reader should think of an effect. */
 export type Tone = 'good' | 'bad' | 'plain';
 
 /**
- * "+5.2 %", "−0.3 %"; of a share, not of a difference of percentages. One decimal; of more than three
- * digits one more for each.
+ * "+5.2 %", "−0.3 %", "+45.0 %"; of a share, not of a difference of percentages. One decimal below
+ * 100 %; of more than three digits one more for each.
  */
 export function percent(v: number | null | undefined, digits = 2): string {
 	if (v === null || v === undefined)
 		return '–';
 	const p = v * 100, size = Math.abs(p);
-	const shown = Number(size.toFixed(size >= 100 ? 0 : Math.max(1, digits - 2)));
-	return `${shown === 0 ? '' : p < 0 ? '−' : '+'}${shown} %`;
+	if (size >= 100)
+		return `${p < 0 ? '−' : '+'}${whole(size)} %`;
+	const shown = size.toFixed(Math.max(1, digits - 2));
+	return `${Number(shown) === 0 ? '' : p < 0 ? '−' : '+'}${shown} %`;
 }
+
+/** "+20 %", "−0.5 %": of a round number, at the tick of an axis. */
+export const roundPercent = (v: number): string =>
+	`${v < 0 ? '−' : v > 0 ? '+' : ''}${Number(Math.abs(v * 100).toPrecision(6))} %`;
+
+/** No line ends between a number and its "%". */
+export const withUnits = (text: string): string => text.replace(/ %/g, '\u00a0%');
 
 const DIGITS_MOST = 5;
 
@@ -23,7 +33,8 @@ export function intervalText(interval: readonly number[] | null | undefined): st
 	if (interval?.length !== 2)
 		return '';
 	let digits = 3;
-	while (digits < DIGITS_MOST && percent(interval[0], digits) === percent(interval[1], digits))
+	const [low, high] = interval;
+	while (low !== high && digits < DIGITS_MOST && percent(low, digits) === percent(high, digits))
 		digits++;
-	return `${percent(interval[0], digits)} to ${percent(interval[1], digits)}`;
+	return `${percent(low, digits)} to ${percent(high, digits)}`;
 }

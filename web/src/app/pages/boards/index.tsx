@@ -71,8 +71,8 @@ function List({ boards }: { boards: Board[] }): ReactNode {
 						</table>
 					</div>
 				)}
-				{boards.length > 0 && <p className="dim small-text">{count(boards.length, 'board')}. Everyone who may
-					read this dashboard sees them.</p>}
+				{boards.length > 0 && <p className="dim small-text">{count(boards.length, 'board')}, visible to
+					everyone who can read this dashboard.</p>}
 			</section>
 		</div>
 	);

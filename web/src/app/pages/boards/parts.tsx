@@ -3,6 +3,7 @@
 import { Suspense, useMemo, type ReactNode } from 'react';
 import type { Apply, Distribution } from '../../../lib/api';
 import type { Cell } from '../../api';
+import { titleOf } from '../../charts/axis';
 import { useColumns } from '../../common/columns';
 import { Markdown } from '../../common/markdown';
 import { both, useAnswer, useRead } from '../../common/routes';
@@ -15,7 +16,7 @@ import { count, exactCell, measured, showCell } from '../../show';
 import { useFilter, usePageTarget, useShown } from '../../state';
 import { textCodec, useSearch, useUrlState } from '../../url';
 import { shortNames } from '../runs/names';
-import { columnsCodec, groupCodec, metricFirst, sortCodec } from '../runs/view';
+import { columnsCodec, groupCodec, headOf, metricFirst, sortCodec } from '../runs/view';
 
 const ROWS = 20, MEDIAN = 3, SMALL_PX = 640;
 /** Of ten runs one has a verdict, or the column is empty for all that people see. */
@@ -58,7 +59,8 @@ function TablePart(): ReactNode {
 	const isJudged = items.some((row) => row.values.status === 'failed') || items.filter((row) =>
 		typeof row.values.verdict === 'string').length * JUDGED_ONE_OF >= items.length;
 	const listed = answer.data.columns.filter((c) => !SAID.includes(c) && (c !== 'verdict' || isJudged));
-	const names = innerWidth < SMALL_PX ? metricFirst(listed, new Map(columns.all.map((c) => [c.column, c]))) : listed;
+	const options = new Map(columns.all.map((c) => [c.column, c]));
+	const names = innerWidth < SMALL_PX ? metricFirst(listed, options) : listed;
 	if (!total)
 		return <Empty title="No runs match" icon="filter" />;
 	const short = shortNames(items.map((row) => ({ id: row.id, name: row.values.name, kind: undefined,
@@ -69,7 +71,8 @@ function TablePart(): ReactNode {
 			<div className="scroll-x" tabIndex={0} role="group" aria-label="Runs">
 				<table className="plain-table board-runs">
 					<thead><tr><th scope="col">Run</th>{names.map((c) => (
-						<th key={c} scope="col" className={isNumber(c) ? 'num' : undefined}>{columns.measure(c).label}</th>
+						<th key={c} scope="col" className={isNumber(c) ? 'num' : undefined}>{titleOf(headOf(c, options),
+							columns.measure(c).unit)}</th>
 					))}</tr></thead>
 					<tbody>{items.map((row) => (
 						<tr key={row.id}>

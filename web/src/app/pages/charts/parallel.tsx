@@ -7,7 +7,9 @@ import { titleOf, type Size } from '../../charts/axis';
 import { Chart, type Click, type Part } from '../../charts/chart';
 import type { Table as Cells } from '../../charts/export';
 import type { Ink } from '../../charts/ink';
-import { categories, chosen, isNumeric, parallelOption, partsOf, STACKED_PX } from '../../charts/parallel';
+import {
+	categories, chosen, isNumeric, parallelOption, partsOf, STACKED_PX, withoutConstant,
+} from '../../charts/parallel';
 import { useIsBlock } from '../../common/block';
 import { firstOf, varies, type Columns } from '../../common/columns';
 import { PickMany } from '../../common/pick';
@@ -23,17 +25,17 @@ import { listCodec, navigate, useUrlState } from '../../url';
 import { others, rangeOf, valuesOf, without } from './brush';
 
 const axesCodec = listCodec(['auto']);
-const LINES_MAX = 1000, HEIGHT = 360, AXIS_WIDTH = 104, SMALL_PX = 600;
+const LINES_MAX = 1000, HEIGHT = 360, AXIS_WIDTH = 120, SMALL_PX = 600, AXES_USUAL = 9;
 const USUAL = ['server.max_num_seqs', 'benchmark.request_rate', 'benchmark.max_concurrency',
 	'server.tensor_parallel_size', 'system.j_per_token'];
 
 /** The axes that are most likely to distinguish the runs. */
 export function usualAxes(columns: Columns, by: string[], metrics: string[]): string[] {
-	const parameters = USUAL.filter((c) => varies(columns.of(c))).slice(0, 3);
+	const parameters = USUAL.filter((c) => varies(columns.of(c)));
 	const extra = parameters.length ? [] : columns.groups.slice(0, 2).map((c) => c.column);
 	return [...new Set([...by, ...parameters, ...extra, ...metrics,
 		firstOf(columns, ['median_tpot_ms', 'median_itl_ms']) ?? ''])]
-		.filter((c) => c !== '' && columns.of(c)).slice(0, 7);
+		.filter((c) => c !== '' && columns.of(c)).slice(0, AXES_USUAL);
 }
 
 function Table({ answer, labels }: { answer: Answer; labels: string[] }): ReactNode {
@@ -59,23 +61,27 @@ export function Parallel({ columns, by, brush, only, onBrush, usual }: Props): R
 	const [filter] = useFilter(), isBlock = useIsBlock();
 	const [axes, setAxes] = useUrlState('axes', axesCodec);
 	const target = usePageTarget();
-	const list = axes[0] === 'auto' ? usualAxes(columns, by, usual) : axes;
+	const isAuto = axes[0] === 'auto', wanted = isAuto ? usualAxes(columns, by, usual) : axes;
 	const answer = useRead('POST /api/analysis/parallel',
-		{ filter: both(filter, [...only, ...others(brush, list)]), columns: list, limit: LINES_MAX }, list.length > 1);
-	const labels = useMemo(() => (answer.data?.axes ?? []).map((a) => {
+		{ filter: both(filter, [...only, ...others(brush, wanted)]), columns: wanted, limit: LINES_MAX },
+		wanted.length > 1);
+	const data = useMemo(() => (isAuto && answer.data ? withoutConstant(answer.data, by) : answer.data),
+		[isAuto, answer.data, by]);
+	const list = data ? data.axes.map((a) => a.column) : wanted;
+	const labels = useMemo(() => (data?.axes ?? []).map((a) => {
 		const m = columns.measure(a.column);
 		return titleOf(m.label, m.unit);
-	}), [answer.data, columns]);
-	const colourBy = (answer.data?.axes ?? []).findIndex((a) => by.includes(a.column));
+	}), [data, columns]);
+	const colourBy = (data?.axes ?? []).findIndex((a) => by.includes(a.column));
 	const isStacked = innerWidth < SMALL_PX;
-	const make = useCallback((ink: Ink, size: Size) => (answer.data
-		? parallelOption({ answer: answer.data, labels, colourBy, isStacked }, ink, size) : {}),
-	[answer.data, labels, colourBy, isStacked]);
-	const parts = useMemo(() => (answer.data ? answer.data.axes.map((a, i) =>
-		partsOf(answer.data, i, conditionOn(brush, a.column))) : null), [answer.data, brush]);
+	const make = useCallback((ink: Ink, size: Size) => (data
+		? parallelOption({ answer: data, labels, colourBy, isStacked }, ink, size) : {}),
+	[data, labels, colourBy, isStacked]);
+	const parts = useMemo(() => (data ? data.axes.map((a, i) =>
+		partsOf(data, i, conditionOn(brush, a.column))) : null), [data, brush]);
 	const marked = (index: number, spans: Part[]): void => {
-		const a = answer.data?.axes[index];
-		if (!answer.data || !a)
+		const a = data?.axes[index];
+		if (!data || !a)
 			return;
 		if (!spans.length)
 			onBrush(without(brush, [a.column]));
@@ -83,13 +89,13 @@ export function Parallel({ columns, by, brush, only, onBrush, usual }: Props): R
 			onBrush(rangeOf(brush, a.column, spans[0][0], spans[0][1]));
 		else
 			onBrush(valuesOf(brush, a.column, spans.flatMap(([from, to]) =>
-				chosen(categories(answer.data, index), from, to))));
+				chosen(categories(data, index), from, to))));
 	};
 	const saved = { title: 'Parallel coordinates', params: { view: 'parallel', axes: list.join(','), g: by.join(',') },
-		table: (): Cells => [['run', ...list], ...(answer.data?.lines ?? []).map((line) => [line.id,
+		table: (): Cells => [['run', ...list], ...(data?.lines ?? []).map((line) => [line.id,
 			...line.values.map((v) => (typeof v === 'boolean' ? String(v) : v))])] };
 	const click = (hit: Click): void => {
-		const line = answer.data?.lines[hit.dataIndex];
+		const line = data?.lines[hit.dataIndex];
 		if (line)
 			navigate(target(`/runs/${line.id}`));
 	};
@@ -103,25 +109,25 @@ export function Parallel({ columns, by, brush, only, onBrush, usual }: Props): R
 			</div>}
 			{list.length < 2 ? <Empty title="Select at least two axes" />
 				: answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
-					: !answer.data ? <Loading />
-						: !answer.data.lines.length ? <Empty title="No runs match" /> : (
+					: !data ? <Loading />
+						: !data.lines.length ? <Empty title="No runs match" /> : (
 							<>
 								<p className="dim small-text">
-									{answer.data.lines.length < answer.data.total
-										? `${whole(answer.data.lines.length)} of ${count(answer.data.total, 'run')}. `
+									{data.lines.length < data.total
+										? `${whole(data.lines.length)} of ${count(data.total, 'run')}. `
 										: ''}
 									{!isBlock && 'Drag along an axis to select a part of it; the other charts then show '
 										+ 'those runs only.'}
 								</p>
 								<div className="scroll-x" tabIndex={0} role="region" aria-label="Drawing">
 									<div style={{ minWidth: isStacked ? 0 : labels.length * AXIS_WIDTH }}>
-										<Chart label={`${count(answer.data.lines.length, 'run')} over ${labels.join(', ')}`}
+										<Chart label={`${count(data.lines.length, 'run')} over ${labels.join(', ')}`}
 											height={isStacked ? labels.length * STACKED_PX : HEIGHT} make={make}
 											onClick={click} onAxis={marked} axes={parts}
 											saved={saved} />
 									</div>
 								</div>
-								<Table answer={answer.data} labels={labels} />
+								<Table answer={data} labels={labels} />
 							</>
 						)}
 			<Notes notes={answer.data?.notes} />

@@ -174,11 +174,12 @@ function Drawing({ answer, columns, lines }: DrawingProps): ReactNode {
 		{ replace: true }) }]);
 	const pinned = pins.slice(0, PINS_MAX).flatMap((id) => spots.filter((s) => s.id === id).slice(0, 1))
 		.map((s) => ({ id: s.id, ids: s.point.ids, name: s.name, x: s.point.x, y: s.point.y, rows: tipRows(s) }));
-	const { invalid, would_lead: wouldLead, missing } = answer.left_out, isBlock = useIsBlock();
+	const { invalid, would_lead: wouldLead } = answer.left_out, isBlock = useIsBlock();
+	const missing = answer.left_out.missing - Math.max(0, ...answer.trust.map((t) => t.failed));
 	const workload = answer.workloads.find((w) => w.key === answer.workload)?.label;
 	const common = answer.common.length
 		? `In common: ${answer.common.map((c) => `${c.label} ${c.value}`).join(' · ')}` : '';
-	const reading = readingText(answer, x), label = `${y.label} against ${x.label}`;
+	const reading = readingText(answer, x, y), label = `${y.label} against ${x.label}`;
 	const spoken = focus !== null ? spots[focus] : undefined;
 	const saved = useMemo(() => ({
 		title: label, params: { w: answer.workload ?? '' }, notes: [[answer.sentence, reading].filter(Boolean).join(' '), common].filter(Boolean),
@@ -218,7 +219,7 @@ function Drawing({ answer, columns, lines }: DrawingProps): ReactNode {
 			<p className="dim small-text common">
 				{common && <span>{common}. </span>}
 				<span>{answer.shown < answer.total && `${whole(answer.shown)} of `}{count(answer.total, 'point')}
-					{missing > 0 && `; ${count(missing, 'run')} failed or lack one of the metrics`}. </span>
+					{missing > 0 && `; ${count(missing, 'run')} ${missing === 1 ? 'lacks' : 'lack'} one of the metrics`}. </span>
 				{invalid > 0 && <span>{`${whole(invalid)} INVALID ${isAll ? 'shown as crosses' : 'left out'}`
 					+ `${wouldLead ? ' (would lead)' : ''}`}: <button type="button" className="text"
 					onClick={() => setAll(!isAll)}>{isAll ? 'hide' : 'show'}</button></span>}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // view.ts: which view of Charts an address shows, and the texts of the performance chart.
 import type { Curves } from '../../../lib/api';
+import { titleOf } from '../../charts/axis';
 import type { ColumnOption } from '../../query';
 import { measured } from '../../show';
 
@@ -19,13 +20,15 @@ export function viewOf(search: string): Name {
 	return VIEWS.find(([name]) => name === named)?.[0] ?? USUAL_VIEW;
 }
 
+interface Named { label: string; unit: string | null }
+
 /** The reading line's text: each color's best measured value at it or better. */
-export function readingText(answer: Curves, x: { label: string; unit: string | null }): string {
+export function readingText(answer: Curves, x: Named, y: Named): string {
 	const found = answer.reading.filter((r) => r.y !== null);
 	if (answer.at === null || !found.length)
 		return '';
 	const way = answer.x.better === 'lower' ? 'or less' : 'or more';
-	return `At ${measured(answer.at)} ${x.unit ?? x.label} ${way}: `
+	return `${titleOf(y.label, y.unit)} at ${measured(answer.at)} ${x.unit ?? x.label} ${way}: `
 		+ `${found.map((r) => `${r.color || 'all'} ${measured(r.y ?? 0)}`).join(', ')}.`;
 }
 

@@ -5,7 +5,10 @@ import type { RunSketches } from '../../../lib/api';
 import { planAxis, titleOf } from '../../charts/axis';
 import { useGet } from '../../common/routes';
 
-const WIDTH = 480, HEIGHT = 220, LEFT = 48, RIGHT = 12, TOP = 8, BOTTOM = 30;
+/** No wider than a narrow screen, where the texts would become too small to read. */
+export const widthWithin = (most: number): number => Math.min(most, Math.max(260, innerWidth - 100));
+
+const WIDTH_MOST = 480, HEIGHT = 220, LEFT = 48, RIGHT = 12, TOP = 8, BOTTOM = 30;
 const SHARES = [0, 0.25, 0.5, 0.75, 1];
 
 type Sketch = RunSketches['metrics'][number];
@@ -28,11 +31,12 @@ export function Cdf({ runs, names }: { runs: [number, number]; names: [string, s
 	const pair = both.find(([m]) => m.key === wanted) ?? both[0];
 	if (!pair)
 		return <p className="dim">{[...a.data.missing, ...b.data.missing][0] ?? 'No distribution of both runs.'}</p>;
-	const lines = pair.map(points), plan = planAxis(lines.flatMap((l) => l.map(([v]) => v)),
-		{ isVertical: false, px: WIDTH - LEFT - RIGHT, unit: pair[0].unit });
+	const width = widthWithin(WIDTH_MOST), lines = pair.map(points);
+	const plan = planAxis(lines.flatMap((l) => l.map(([v]) => v)),
+		{ isVertical: false, px: width - LEFT - RIGHT, unit: pair[0].unit });
 	const f = plan.scale === 'linear' ? (v: number): number => v : Math.log;
 	const x = (v: number): number => LEFT + (f(Math.max(v, plan.min)) - f(plan.min)) / (f(plan.max) - f(plan.min) || 1)
-		* (WIDTH - LEFT - RIGHT);
+		* (width - LEFT - RIGHT);
 	const y = (p: number): number => HEIGHT - BOTTOM - p * (HEIGHT - TOP - BOTTOM);
 	return (
 		<figure className="cdf multiples-part" aria-label="Distributions">
@@ -40,9 +44,9 @@ export function Cdf({ runs, names }: { runs: [number, number]; names: [string, s
 				<button key={m.key} type="button" aria-pressed={m.key === pair[0].key}
 					onClick={() => setWanted(m.key)}>{m.label}</button>
 			))}</div>
-			<svg className="multiple" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img"
+			<svg className="multiple" viewBox={`0 0 ${width} ${HEIGHT}`} role="img"
 				aria-label={`${pair[0].label}: share of values up to each, ${names.join(' and ')}`}>
-				{SHARES.map((p) => <g key={p}><line className="grid" x1={LEFT} x2={WIDTH - RIGHT} y1={y(p)} y2={y(p)} />
+				{SHARES.map((p) => <g key={p}><line className="grid" x1={LEFT} x2={width - RIGHT} y1={y(p)} y2={y(p)} />
 					<text x={LEFT - 6} y={y(p) + 4} textAnchor="end">{p * 100} %</text></g>)}
 				{plan.ticks.map((v) => <text key={v} x={x(v)} y={HEIGHT - 12} textAnchor="middle">{plan.format(v)}</text>)}
 				{lines.map((l, i) => <path key={i} className={`line ${i ? '' : 'dim-side'}`} data-values={l.map(([v]) => v).join(' ')}

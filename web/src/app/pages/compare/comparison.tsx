@@ -65,7 +65,7 @@ function Configurations({ answer, c, m, columns, by }: PartProps): ReactNode {
 									<td className="dim one-line">{o.runs.join(' : ')}</td>
 								</tr>
 								{isOpen && known && <tr className="pair-row"><td colSpan={6}>
-									<Pair c={c} known={known} baseline={baseline} /></td></tr>}
+									<Pair c={c} known={known} baseline={baseline} runs={[o.runs[0], o.runs[1]]} /></td></tr>}
 							</Fragment>
 						);
 					})}</tbody>

@@ -6,14 +6,15 @@ import type { Compare, Comparison, CompareMetric } from '../../../lib/api';
 import { useIsBlock } from '../../common/block';
 import type { Columns } from '../../common/columns';
 import { Explain } from '../../common/explain';
-import { intervalText, percent, type Tone } from '../../common/interval';
+import { intervalText, percent, withUnits, type Tone } from '../../common/interval';
+import { labelled } from '../../common/notes';
 import { Pick } from '../../common/pick';
 import { Num, Twin } from '../../common/twin';
 import { measured } from '../../show';
 import { flagCodec, textCodec, useUrlState } from '../../url';
 import { mainlyAt, type Configured } from './configured';
 import { ForestAxis, ForestRow, rangeOf } from '../../common/forest';
-import { answerOf, commonReason, headlineOf, sharedReasons, sidesOf, toneOf } from './words';
+import { answerOf, commonReason, headlineOf, sharedReasons, shortReason, sidesOf, toneOf } from './words';
 
 const text = textCodec(''), onlyEqual = flagCodec();
 export const TONE_CLASS: Record<Tone, string> = { good: 'good-text', bad: 'bad-text', plain: '' };
@@ -24,9 +25,11 @@ export const isMain = (column: string): boolean => FIRST.test(column);
 
 export const sizeText = (p: number): string => (p < 0.001 ? 'p < 0.001' : `p = ${p.toFixed(3)}`);
 
-interface ChangeProps { c: Comparison; m: CompareMetric | undefined; isChosen: boolean; onChoose: () => void }
+interface ChangeProps {
+	c: Comparison; m: CompareMetric | undefined; columns: Columns; isChosen: boolean; onChoose: () => void;
+}
 
-function HeadlineChange({ c, m, isChosen, onChoose }: ChangeProps): ReactNode {
+function HeadlineChange({ c, m, columns, isChosen, onChoose }: ChangeProps): ReactNode {
 	const tone = m ? toneOf(m.verdict) : 'plain';
 	return (
 		<button type="button" className="headline-delta" aria-pressed={isChosen} onClick={onChoose}
@@ -38,6 +41,7 @@ function HeadlineChange({ c, m, isChosen, onChoose }: ChangeProps): ReactNode {
 					{percent(m.effect)}</span>
 			)}
 			<strong className={TONE_CLASS[tone]}>{m ? m.words : 'not compared'}</strong>
+			{c.refused && c.reason && <span className="dim small-text">{labelled(shortReason(c.reason), columns)}</span>}
 		</button>
 	);
 }
@@ -59,8 +63,8 @@ export function Headline(props: HeadlineProps): ReactNode {
 	const own = chosen.metrics.find((o) => o.metric === m.metric);
 	return (
 		<section className="card headline" role={isBlock ? 'group' : undefined} aria-label="Main metric">
-			<p className="answer" role="status">{own ? answerOf(chosen, own,
-				mainlyAt(answer.matched_by, by, own, -(own.better || 1))) : `${chosen.reason ?? ''}.`}
+			<p className="answer" role="status">{own ? withUnits(answerOf(chosen, own,
+				mainlyAt(answer.matched_by, by, own, -(own.better || 1)))) : labelled(`${chosen.reason ?? ''}.`, columns)}
 				{' '}<Explain topic="compare" />
 				{own?.verdict === 'not_comparable' && !isOnly && !isBlock && <> <button type="button" className="small"
 					onClick={() => setOnly(true)}>Compare only equal work</button></>}</p>
@@ -71,7 +75,8 @@ export function Headline(props: HeadlineProps): ReactNode {
 			</div>
 			<div className="headline-row" role="group" aria-label="Groups against the baseline">
 				{answer.comparisons.map((c) => (
-					<HeadlineChange key={c.group} c={c} m={c.metrics.find((o) => o.metric === m.metric)}
+					<HeadlineChange key={c.group} c={c} columns={columns}
+						m={c.metrics.find((o) => o.metric === m.metric)}
 						isChosen={answer.comparisons.length > 1 && c.group === chosen.group}
 						onChoose={() => onSide(c.group)} />
 				))}

@@ -11,6 +11,8 @@ import { usePageTarget } from '../../state';
 /** The API gives at most this many of a group. */
 const VALUES_KNOWN_MAX = 20;
 const VALUES_SHOWN = 4;
+/** "and 1 more" would take the room of that one. */
+const shownOf = (n: number): number => (n === VALUES_SHOWN + 1 ? n : Math.min(n, VALUES_SHOWN));
 /** Up to this share of a group's runs is a stray one among many, and no difference between groups. */
 const STRAY_SHARE = 0.02;
 
@@ -31,14 +33,14 @@ function isStray(p: CompareParameter, groups: Compare['groups'], shown: number[]
 }
 
 function Values({ column, values }: { column: string; values: CompareValue[] }): ReactNode {
-	const rest = values.length - VALUES_SHOWN;
-	if ((column === 'name' || isName(values)) && rest > 0)
+	const most = shownOf(values.length), rest = values.length - most;
+	if ((column === 'name' || isName(values)) && values.length > VALUES_SHOWN)
 		return <span className="dim" title={values.map((v) => exactCell(column, v.value)).join('\n')}>
 			{values.length}{column === 'name' ? ' names' : ' values'}{values.length === VALUES_KNOWN_MAX
 				&& ' or more'}</span>;
 	return (
 		<>
-			{values.slice(0, VALUES_SHOWN).map((v, i) => (
+			{values.slice(0, most).map((v, i) => (
 				<span key={i} className="value" title={exactCell(column, v.value)}>
 					{shortText(showValue(column, v.value))}
 					{values.length > 1 && <span className="dim num"> ×{whole(v.count)}</span>}
@@ -58,6 +60,16 @@ export const differsBetween = (p: CompareParameter, groups: Compare['groups'], s
 	p.differs === 'between' && shown.some((g) => textOf(p.values[g]) !== textOf(p.values[shown[0]]))
 	&& !isStray(p, groups, shown) && (p.column === 'name' || !shown.every((g) => isName(p.values[g])));
 
+/** Without a later column that divides the groups as an earlier one does, such as gpu_model and server.gpu. */
+export function withoutTwins(list: CompareParameter[], shown: number[]): CompareParameter[] {
+	const seen = new Set<string>();
+	return list.filter((p) => {
+		const text = JSON.stringify(shown.map((g) => (p.values[g] ?? []).map((v) => [String(v.value), v.count])
+			.sort((a, b) => (String(a[0]) < String(b[0]) ? -1 : 1))));
+		return !seen.has(text) && seen.add(text);
+	});
+}
+
 interface Props {
 	answer: Compare; columns: Columns;
 	/** The groups that are shown, such as the two that are compared; without: all. */
@@ -69,8 +81,8 @@ export function Parameters({ answer, columns, groups }: Props): ReactNode {
 	const [isAll, setAll] = useState(false);
 	const shown = groups && groups.length > 1 ? groups : answer.groups.map((_, i) => i);
 	const isBetween = (p: CompareParameter): boolean => differsBetween(p, answer.groups, shown);
-	const between = answer.parameters.filter(isBetween);
-	const within = answer.parameters.filter((p) => !isBetween(p)
+	const between = withoutTwins(answer.parameters.filter(isBetween), shown);
+	const within = answer.parameters.filter((p) => !isBetween(p) && !between.includes(p)
 		&& shown.some((g) => (p.values[g]?.length ?? 0) > 1));
 	const ordered = isAll ? [...between, ...within] : between;
 	return (

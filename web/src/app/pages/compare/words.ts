@@ -87,6 +87,9 @@ export function noticesOf(answer: Pick<Compare, 'groups' | 'notes'>, c: Comparis
 	return [...new Set([...answer.notes.filter((n) => !isOfOthers(n)), ...c.notes].map(shortNotice))];
 }
 
+/** "no value is on both sides of max_num_seqs", without the counts before it. */
+export const shortReason = (reason: string): string => reason.slice(reason.lastIndexOf('; ') + 1).trim();
+
 /** The reason why all of these metrics have no answer, if it is the same for all. */
 export function commonReason(metrics: readonly CompareMetric[]): string | null {
 	const [first] = metrics;

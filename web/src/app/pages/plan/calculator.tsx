@@ -92,9 +92,9 @@ export function Calculator({ columns, workload }: ViewProps): ReactNode {
 				<table className="plain-table calculated">
 					<thead><tr><th scope="col">{workload.color === null ? 'Runs' : columns.measure(workload.color).label}</th>
 						<th scope="col" className="num">Output tokens/s/GPU</th>
-						<th scope="col" className="num">against baseline</th>
+						<th scope="col" className="num">Against baseline</th>
 						{isPriced && <><th scope="col" className="num">$/M output tokens</th>
-							<th scope="col" className="num">against baseline</th></>}</tr></thead>
+							<th scope="col" className="num">Against baseline</th></>}</tr></thead>
 					<tbody>{rows.map((r) => (
 						<tr key={r.color}>
 							<th scope="row">{r.color || 'All runs'}</th>

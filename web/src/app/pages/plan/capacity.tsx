@@ -127,6 +127,10 @@ function linesOf(answer: Answer, list: CapacityConfiguration[], flipped: string[
 	});
 }
 
+/** Runs that are left out for another reason than their failure, which has a note of its own. */
+const otherwiseLeftOut = (answer: Answer): number =>
+	answer.left_out - Math.max(0, ...answer.trust.map((t) => t.failed));
+
 function Drawing({ answer, list, columns }: {
 	answer: Answer; list: CapacityConfiguration[]; columns: Columns;
 }): ReactNode {
@@ -138,7 +142,7 @@ function Drawing({ answer, list, columns }: {
 		const most = Math.max(0, ...series.filter((s) => s.isShown).flatMap((s) => s.points.map((p) => Number(p.x))));
 		const rules: Rule[] = [{ text: `limit ${measured(limit)}${y.unit ? ` ${y.unit}` : ''}`, at: { y: limit } }];
 		if (answer.rate !== null && answer.rate <= most)
-			rules.push({ text: `asked: ${measured(answer.rate)}/s`, at: { x: answer.rate } });
+			rules.push({ text: `${measured(answer.rate)} requests/s`, at: { x: answer.rate } });
 		return linesOption({ y, foot: '', spans: [limit], yScale: 'auto', series, rules,
 			x: { name: 'Requests/s of one server', kind: 'number', categories: [] } }, ink, size);
 	}, [answer, series, y, limit]);
@@ -291,8 +295,9 @@ export function Capacity({ columns, filter }: ViewProps): ReactNode {
 							<p>Capacity needs runs that were measured at a known load and have these metrics.</p>
 						</Empty></section>
 					) : <Answered answer={answer.data} columns={columns} />}
-			{answer.data && answer.data.left_out > 0 && <p className="dim">{count(answer.data.left_out, 'run')}
-				{' '}excluded: they lack one of the metrics, or do not count for it.</p>}
+			{answer.data && otherwiseLeftOut(answer.data) > 0 && <p className="dim">
+				{count(otherwiseLeftOut(answer.data), 'run')} excluded: {otherwiseLeftOut(answer.data) === 1 ? 'it lacks'
+					: 'they lack'} one of the metrics, or the metric does not count.</p>}
 			<Notes notes={answer.data?.notes} />
 		</>
 	);

@@ -18,6 +18,7 @@ import { Num } from '../../common/twin';
 import { Empty, Failure, Loading } from '../../parts/states';
 import { count, given, measured, NOTHING } from '../../show';
 import { listCodec, textCodec, useUrlState } from '../../url';
+import { shortHead } from '../runs/view';
 import type { ViewProps } from './index';
 import { scalingText } from './sentences';
 import { withNames } from './names';
@@ -53,8 +54,9 @@ function Table({ answer, columns }: { answer: Answer; columns: Columns }): React
 			<div className="scroll-x" tabIndex={0} role="region" aria-label="Table of speedup and efficiency">
 				<table className="plain-table scaled">
 					<thead><tr><th scope="col">Series</th>
-						<th scope="col" className="num">{columns.measure(answer.by).label.split(/(?<=_)/).flatMap((part, i) =>
-							(i ? [<wbr key={i} />, part] : [part]))}</th>
+						<th scope="col" className="num" title={answer.by}>
+							{shortHead(answer.by, columns.measure(answer.by).label).split(/(?<=_)/).flatMap((part, i) =>
+								(i ? [<wbr key={i} />, part] : [part]))}</th>
 						<th scope="col" className="num aside">Runs</th>
 						<th scope="col" className="num">Median {columns.measure(answer.metric).label}
 							{answer.unit && ` (${answer.unit})`}</th>

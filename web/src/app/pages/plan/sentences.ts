@@ -45,13 +45,13 @@ export function scalingText(answer: Pick<Scaling, 'series'>, by: string): string
 			name: s.name || 'All runs', from: first.x, to: last.x, speedup: last.speedup,
 			efficiency: last.efficiency }];
 	}).sort((a, b) => b.efficiency - a.efficiency);
-	const text = (o: (typeof ends)[number]): string =>
-		`${o.name} gains ${o.speedup.toFixed(1)} × from ${by} `
-		+ `${given(o.from)} → ${given(o.to)} (${Math.round(o.efficiency * 100)} % of the ideal)`;
+	const text = (o: (typeof ends)[number], how = ''): string =>
+		`${o.name} gains ${how}${o.speedup.toFixed(1)} × from ${by} `
+		+ `${given(o.from)} to ${given(o.to)} (${Math.round(o.efficiency * 100)} % of the ideal).`;
 	if (!ends.length)
 		return 'No series has a speedup.';
-	return `${text(ends[0])}${ends.length > 1
-		? `, the best; ${text(ends[ends.length - 1])}, the least` : ''}.`;
+	return ends.length === 1 ? text(ends[0])
+		: `${text(ends[0], 'most: ')} ${text(ends[ends.length - 1], 'least: ')}`;
 }
 
 /** A value of a step; runs that do not say which value they had. */
@@ -71,7 +71,8 @@ export function impactText(list: ImpactStep[], metric: string, label: (column: s
 		return list.length ? `No parameter changes ${metric} beyond the scatter of these runs.`
 			: `These runs do not show what changes ${metric}: no parameter varies alone.`;
 	const step = `${stepValue(most.column, most.from)} → ${stepValue(most.column, most.to)}`;
-	return `${label(most.column)} ${step} changes ${metric} most: `
-		+ `${percent(most.effect)}, everything else equal.${still.length
+	const also = (most.also ?? []).map(label).join(' and ');
+	return `${label(most.column)} ${step} changes ${metric} most: ${percent(most.effect)}, `
+		+ `everything else equal${also ? ` except ${also}` : ''}.${still.length
 			? ` No effect was found for ${still.slice(0, STILL_NAMED).join(', ')}.` : ''}`;
 }

@@ -5,7 +5,7 @@ import type { Run } from '../../../lib/api';
 import type { Columns } from '../../common/columns';
 import { CopyLine } from '../../common/copy';
 import { Explain } from '../../common/explain';
-import { percent } from '../../common/interval';
+import { percent, withUnits } from '../../common/interval';
 import { bytesText } from '../../common/traces';
 import { Num } from '../../common/twin';
 import { Icon } from '../../parts/icon';
@@ -92,7 +92,7 @@ function Main({ run, columns }: { run: Run; columns: Columns }): ReactNode {
 				<Figure key={c} column={c} run={run} columns={columns} others={others} />
 			))}</div>
 			{others && main.some((c) => differenceOf(run, others, c)) && <p className="dim small-text" data-others={others.rows.length}>
-				Percent: against the median of {others.words}.</p>}
+				Percentages compare with the median of {others.words}.</p>}
 			{error && <p className="dim small-text" data-error-budget="">{error}</p>}
 		</section>
 	);
@@ -206,7 +206,8 @@ function Rest({ run, columns }: { run: Run; columns: Columns }): ReactNode {
 	const isTime = new RegExp(`^(${STATISTICS.join('|')}|p\\d+)_(${TIMES.join('|')})_ms$`);
 	const list = Object.keys(run.values).filter((c) => !c.includes('.') && !MAIN.includes(c)
 		&& !isTime.test(c) && !NOT_LISTED.includes(c) && run.values[c] !== null
-		&& !(c === 'gpus' && run.values['gpus_used'] !== undefined)
+		&& !(c === 'rtfx' && run.values[c] === 0) // no audio was transcribed
+		&& !(c === 'gpus' && (run.values['gpus_used'] !== undefined || !run.values[c])) // 0: not known
 		&& !(c === 'load_kind' && LOAD_UNITS[String(run.values['load_kind'])])
 		&& !(c.startsWith('p50_') && typeof run.values[c.replace('p50_', 'median_')] === 'number')).sort();
 	const unitOf = (c: string): string | null | undefined => (c === 'load'
@@ -216,7 +217,7 @@ function Rest({ run, columns }: { run: Run; columns: Columns }): ReactNode {
 			<h2>Details</h2>
 			<dl className="facts">{list.map((c) => (
 				<div key={c}>
-					<dt title={c}>{columns.measure(c).label}</dt>
+					<dt title={c}>{withUnits(columns.measure(c).label)}</dt>
 					<dd className="num" title={exactCell(c, run.values[c])} data-column={c}>
 						{showCell(c, run.values[c])}
 						{unitOf(c) && typeof run.values[c] === 'number' && <span className="dim"> {unitOf(c)}</span>}

@@ -98,11 +98,14 @@ const HEADS: Record<string, string> = {
 	version: 'Version', verdict: 'Verdict',
 };
 
+export const shortHead = (column: string, label: string): string =>
+	HEADS[column.slice(column.lastIndexOf('.') + 1)] ?? label;
+
 /** A label that is short enough for the head of a table. */
 export function headOf(column: string, options: Map<string, ColumnOption>): string {
 	if (column.startsWith('='))
 		return labelOf(column, options);
-	return HEADS[column.slice(column.lastIndexOf('.') + 1)] ?? labelOf(column, options);
+	return shortHead(column, labelOf(column, options));
 }
 
 /** The first word of a parameter's name, or its unit: the small line below a label. */

@@ -181,8 +181,8 @@ function Drop({ onFiles }: DropProps): ReactNode {
 			onDragOver={(e) => over(e, true)} onDragLeave={(e) => over(e, false)} onDrop={dropped}>
 			<span className="state-mark"><Icon name="upload" /></span>
 			<p className="state-title">Drop results here</p>
-			<p className="dim">JSON of <code>profllm run</code>, <code>bench</code> verbs and vLLM’s own, JSON
-				lines, whole folders; profiler traces together with their documents</p>
+			<p className="dim">JSON or JSON Lines of <code>profllm run</code>, <code>profllm bench</code> and <code>vllm
+				bench</code>, or whole folders. Profiler traces belong to the document uploaded with them.</p>
 			<div className="row centre">
 				<button type="button" className="primary" onClick={() => picker.current?.click()}>
 					Choose files</button>
