@@ -313,6 +313,7 @@ static void test_parts(void **state)
 		{ "\"image_url\"", false },
 		{ "{\"type\":\"image_url\",\"image_url\":{\"url\":\"file:///a.png\"}}", true },
 		{ "{\"type\":\"image_url\",\"image_url\":\"http://x/a.png\"}", true },
+		{ "{\"type\":\"image_url\",\"image_url\":{\"url\":\"\"}}", true },
 		{ "{\"type\":\"input_audio\",\"input_audio\":{\"data\":\"AAAA\",\"format\":\"wav\"}}", true },
 		{ "{\"type\":\"video_url\",\"video_url\":{\"url\":\"data:video/mp4;base64,AAAA\"}}", true },
 	};

@@ -817,7 +817,7 @@ char *suite_csv_path(const struct suite *s)
 	struct buf out = { 0 };
 	struct stat st;
 
-	if (lstat(s->output, &st) < 0 || !S_ISREG(st.st_mode))
+	if (lstat(s->output, &st) == 0 && !S_ISREG(st.st_mode))
 		return NULL;
 	if (str_ends(path, STR(".json")))
 		path.n -= strlen(".json");
