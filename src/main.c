@@ -329,8 +329,8 @@ static size_t shorten(const char *name, char out[VARIANTS_MAX][TYPED_BYTES])
 static const char *nearest_in(const char *group, struct str typed)
 {
 	static char text[COMMANDS][VARIANTS_MAX][TYPED_BYTES];
-	const char *names[COMMANDS * VARIANTS_MAX], *near;
-	size_t n = 0, skip = *group ? strlen(group) + 1 : 0;
+	const char *names[COMMANDS * VARIANTS_MAX], *near, *longer = NULL;
+	size_t n = 0, begin = 0, skip = *group ? strlen(group) + 1 : 0;
 
 	for (size_t i = 0; i < COMMANDS; i++) {
 		if (!str_starts(str_of(commands[i].name), str_of(group)))
@@ -338,7 +338,13 @@ static const char *nearest_in(const char *group, struct str typed)
 		for (size_t k = shorten(commands[i].name + skip, text[i]); k-- > 0;)
 			names[n++] = text[i][k];
 	}
-	near = opt_nearest(typed, names, n);
+	/* "dataset convert": the only one that goes on like this. */
+	for (size_t i = 0; i < n; i++) {
+		if (!str_starts(str_of(names[i]), typed))
+			continue;
+		longer = begin++ ? longer : names[i];
+	}
+	near = begin == 1 ? longer : opt_nearest(typed, names, n);
 	for (size_t i = 0; near && i < COMMANDS; i++)
 		if (near >= text[i][0] && near < text[i][0] + sizeof(text[i]))
 			return commands[i].name;

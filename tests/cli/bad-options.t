@@ -410,6 +410,7 @@ for my $row (
 	["unknown command 'bench plots'; did you mean 'bench plot'?", qw(bench plots)],
 	["unknown command 'bench thruput'; did you mean 'bench throughput'?", qw(bench thruput)],
 	["unknown command 'compare'; did you mean 'bench compare'?", qw(compare a.json b.json)],
+	["unknown command 'dataset convert'; did you mean 'dataset convert-sharegpt'?", qw(dataset convert)],
 	["unknown command 'bench frob'; profllm --help lists the commands", qw(bench frob)],
 	["unknown command or topic 'frob'; profllm --help lists the commands", qw(help frob)],
 	["unknown option '--frob'; profllm --help lists the commands", '--frob'],

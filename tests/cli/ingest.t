@@ -455,6 +455,10 @@ SKIP: {
 		{ status => 1, err => 'profllm ingest: *' });
 }
 
+check_run('a dashboard that is not there', run(args => [qw(ingest made/serve.json --server),
+	'http://127.0.0.1:1']), { status => 1, err => 'profllm ingest: cannot connect to http://127.0.0.1:1: '
+	. 'Connection refused. Is the dashboard running?' });
+
 # ---- mistakes ----
 
 my @mistakes = (

@@ -75,7 +75,7 @@ check_run('filters that leave nothing', run(args => [@plot, 'exp', '--filter-by'
 # ---- mistakes ----
 
 mkdir 'empty';
-for ([['nowhere'], 1, 'No parameter sweep results under nowhere'],
+for ([['nowhere'], 2, 'nowhere does not exist; expected the folder of a sweep'],
 	[['empty'], 1, 'Did not find any parameter sweep results under empty'],
 	[['exp', '--var-x', 'none'], 1, 'Cannot find var_x=\'none\' in parameter sweep results. Available '
 		. 'variables: [\'model_id\', \'request_rate\', *'],

@@ -391,7 +391,7 @@ static void test_accepted(void **state)
 static void test_no_tree(void **state)
 {
 	static const struct finding rows[] = {
-		{ "", "exp.yaml: is empty; expected sections such as server and benchmark" },
+		{ "", "exp.yaml is empty; expected sections such as server and benchmark" },
 		{ "[1]\n", "exp.yaml:1:1: expected sections such as server and benchmark, got a list" },
 		{ "server:\n\tport: 1\n", "exp.yaml:2:1: a tab; YAML is indented with blanks" },
 		{ "server: {a: 1\n", "exp.yaml:2:1: did not find expected ',' or '}'" },
@@ -459,7 +459,7 @@ static void test_sets(void **state)
 		{ "a: [1]\n", "a.5=2", "--set a.5=2: a.5: expected a place in the list, from 0 to 1, got '5'" },
 		{ "a: 1\n", "a", "--set a: expected KEY=VALUE, for example benchmark.num_prompts=100" },
 		{ "a: 1\n", ".=1", "--set .=1: .: a key is empty" },
-		{ "a: 1\n", "a=[", "--set a=[: line 2, column 1: did not find expected node content" },
+		{ "a: 1\n", "a=[", "--set a=[: line 2, column 1: expected a value" },
 	};
 
 	(void)state;
@@ -625,8 +625,7 @@ static void test_names(void **state)
 		  "max_num_seqs=64,256" },
 		{ "name: a\n", "-m max_num_seqs=", "-m max_num_seqs=: expected KEY=V1,V2, for example "
 		  "max_num_seqs=64,256" },
-		{ "name: a\n", "-m max_num_seqs={", "-m max_num_seqs={: line 1, column 3: did not find expected "
-		  "node content" },
+		{ "name: a\n", "-m max_num_seqs={", "-m max_num_seqs={: line 1, column 3: expected a value" },
 		{ "name: a\n", "-m seed", "-m seed: expected KEY=V1,V2, for example max_num_seqs=64,256" },
 	};
 

@@ -94,7 +94,7 @@ static void test_fault_reads(void **state)
 		{ "close@1", NULL }, { "stall@5=2s:id=slow-*", NULL }, { "malformed@3", NULL },
 		{ "slow-start=500us", NULL }, { "coalesce", NULL }, { "coalesce=8:1", NULL },
 		{ "crlf:0", NULL }, { "stall@2=10", NULL }, { "status=429:id=a:b", NULL },
-		{ "", "is no fault" }, { "explode", "known are status, slow-start" },
+		{ "", "unknown fault ''" }, { "explode", "expected one of status, slow-start" },
 		{ "status", "needs a status" }, { "status=200", "a status from 400" },
 		{ "status=abc", "a status from 400" }, { "status@3=503", "takes no @TOKEN" },
 		{ "reset", "needs @TOKEN" }, { "reset@0", "needs @TOKEN" },

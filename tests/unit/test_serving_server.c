@@ -239,7 +239,7 @@ static void test_bad_options(void **state)
 		{ WITH(o->itl_ms = "exp:-1"), ERR_USAGE, "--itl-ms: 'exp:-1'" },
 		{ WITH(o->output_len = "normal"), ERR_USAGE, "--output-len: 'normal'" },
 		{ WITH(o->faults = bad_fault, o->fault_count = 1), ERR_USAGE,
-		  "'boom' is no fault" },
+		  "unknown fault 'boom'" },
 		{ WITH(o->faults = stall, o->fault_count = 1), ERR_USAGE, "need --ttft-ms" },
 		{ WITH(o->tokenizer = "/no/such/file"), ERR_IO, "/no/such/file" },
 		{ WITH(o->cert_file = "/tmp/x"), ERR_USAGE, "--ssl-certfile and --ssl-keyfile" },

@@ -306,7 +306,8 @@ static int open_job(struct job *job, const struct opt_list *dir, const char *fig
 	if (gnuplot_formats("--format", format, &job->formats, e) < 0)
 		return -1;
 	if (!file_exists(dir->v[0]))
-		return err_set(e, ERR_RUN, "No parameter sweep results under %s", dir->v[0]);
+		return err_set(e, ERR_USAGE, "%s does not exist; expected the folder of a sweep",
+			       dir->v[0]);
 	if (frame_read_sweep(&job->all, dir->v[0], a, e) < 0)
 		return -1;
 	job->fig_dir = python_path(dir->v[0], fig_dir);

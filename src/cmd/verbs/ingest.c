@@ -353,6 +353,9 @@ static int ingest_send(struct ingest *g, const char *path, struct str bytes, boo
 	buf_printf(&url, "%s/api/upload/raw?name=", g->dashboard.base.data);
 	url_add_encoded(&url, str_of(path));
 	rc = post(g, url.data, bytes, &reply, e);
+	if (rc < 0 && reply.fault == FETCH_FAULT_CONNECT && reply.error)
+		err_set(e, ERR_NET, "cannot connect to %s: %s. Is the dashboard running?", g->o->server,
+			strerror(reply.error));
 	if (rc == 0 && json_parse(&a, buf_str(&reply.body), &answer, NULL) < 0)
 		answer = NULL;
 	if (rc == 0 && reply.status == 422) {

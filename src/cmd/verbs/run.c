@@ -271,7 +271,7 @@ static int read_config(struct command_run *c)
 	size_t n_words;
 
 	if (!c->o.config)
-		return err_set(e, ERR_USAGE, "--config: expected the file of an experiment");
+		return err_set(e, ERR_USAGE, "--config is missing: the file of an experiment");
 	c->know.sim = cmd_sim_options();
 	if (args_file_load(c->o.args_file, &c->arena, &c->extra, e) < 0)
 		return c->o.args_file ? err_wrap(e, "--args-file") : -1;

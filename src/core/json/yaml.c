@@ -392,13 +392,15 @@ static int convert(struct yaml_reading *r, int id, const yaml_node_t *key, unsig
 	return 0;
 }
 
-/* For a tab libyaml only says that it cannot begin a token. */
+/* For a tab libyaml only says that it cannot begin a token, and a value is "node content". */
 static int parser_error(const struct yaml_reading *r, const yaml_parser_t *parser, struct str text)
 {
 	const yaml_mark_t *at = &parser->problem_mark;
 	bool is_tab = at->index < text.n && text.p[at->index] == '\t';
 	const char *what = is_tab ? "a tab; YAML is indented with blanks" :
-		parser->problem ? parser->problem : "no YAML";
+		!parser->problem ? "no YAML" :
+		str_is(str_of(parser->problem), "did not find expected node content") ?
+		"expected a value" : parser->problem;
 
 	if (parser->error == YAML_READER_ERROR) /* it has no mark */
 		return err_set(r->e, ERR_PARSE, "%sbyte %zu: %s", r->marks ? "1:1: " : "",

@@ -551,7 +551,7 @@ static int parse_text(struct reading *r, struct str text, const struct frame *fr
 		return err_set(r->e, ERR_USAGE, "%s:%s", name,
 			       frame->by ? config_bounds_fault(c, why.text) : why.text);
 	if ((*out)->kind == JSON_NULL)
-		return err_set(r->e, ERR_USAGE, "%s: is empty; expected sections such as server and "
+		return err_set(r->e, ERR_USAGE, "%s is empty; expected sections such as server and "
 			       "benchmark", name);
 	if ((*out)->kind != JSON_OBJECT)
 		return refuse(r, *out, "", "expected %s, got %s", frame->is_section ?

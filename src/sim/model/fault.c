@@ -86,8 +86,8 @@ static int kind_unknown(struct str name, const char *text, struct err *e)
 	for (size_t i = 0; i < KINDS; i++)
 		n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s", i ? ", " : "",
 				      table[i].name);
-	return err_set(e, ERR_USAGE, "--fault: '%.*s' in '%s' is no fault; known are %s",
-		       (int)name.n, name.p, text, names);
+	return err_set(e, ERR_USAGE, "--fault %s: unknown fault '%.*s'; expected one of %s", text,
+		       (int)name.n, name.p, names);
 }
 
 static int when_read(struct fault *f, struct str when, struct err *e)
