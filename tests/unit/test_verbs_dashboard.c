@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_verbs_dashboard.c - dashboards: what their command line refuses; experiments that they
- * check, start, follow and cancel; uploads of many files; a dashboard that ends while an experiment runs.
+ * check, start, follow and cancel; uploads of many files; a dashboard that ends while an experiment
+ * runs; what is sent to one.
  */
 #include "run_rig.h"
 #include "ask.h"
