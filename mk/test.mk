@@ -140,5 +140,5 @@ mutate: $(UNIT:%=$(O)/unit/%)
 		closure,$(firstword $(subst _, ,$(u)))))))
 	$(Q)$(MAKE) --no-print-directory O=$(O)/cov CFLAGS="-O0 --coverage" units
 	$(Q)O=$(O) MUTATE_CC="$(CC) $(BASE_CFLAGS) $(CPPFLAGS)" MUTATE_LIBS="$(TEST_LDLIBS)" \
-		tests/with_postgres.sh tools/mutate.pl --count $(MUTANTS) $(if $(MUTATE_SEED),--seed $(MUTATE_SEED)) \
-		$(if $(UNDER),--under $(UNDER)) $(MUTATE)
+		tests/with_postgres.sh tools/mutate.pl --count $(MUTANTS) \
+		$(if $(MUTATE_SEED),--seed $(MUTATE_SEED)) $(if $(UNDER),--under $(UNDER)) $(MUTATE)

@@ -230,7 +230,7 @@ static void *read_terminal(void *out)
 	return NULL;
 }
 
-/* Of a run that began so long ago; all that is shown of its time is the same half a second later. */
+/* Of a run that began so long ago; what is shown of its time is the same half a second later. */
 static void add_rows(struct record *r, uint32_t n, int64_t ago_s, bool has_slow)
 {
 	record_add_rows(r, n);
@@ -245,16 +245,73 @@ static void add_rows(struct record *r, uint32_t n, int64_t ago_s, bool has_slow)
 	}
 }
 
+struct screen {
+	unsigned short columns, rows;
+	bool has_slow, has_series;
+	const char *lang, *color; /* of NO_COLOR */
+	uint32_t done, n_rows;
+	uint64_t tokens;
+	int64_t ago_s;
+};
+
+/* false: that took too long. */
+static bool draws_screen(const struct screen *row, unsigned number)
+{
+	struct winsize size = { .ws_row = row->rows, .ws_col = row->columns };
+	struct run_sample now = { .n_rows = row->n_rows, .n_begun = 40,
+				  .load = { row->tokens, 40, row->done,
+				  row->has_slow ? 2 : 0 },
+				  .server = { NAN, NAN, NAN } };
+	struct buf out = { 0 };
+	struct record r;
+	pthread_t reader;
+	bool is_late;
+	struct live *l;
+	struct err e;
+
+	setenv("LANG", row->lang, 1);
+	if (row->color)
+		setenv("NO_COLOR", row->color, 1);
+	else
+		unsetenv("NO_COLOR");
+	assert_int_equal(ioctl(terminal, TIOCSWINSZ, &size), 0);
+	assert_int_equal(record_init(&r, 40, 1, 1000, true, true, &e), 0);
+	add_rows(&r, 40, row->ago_s, row->has_slow);
+	system_now(NULL, &now.system);
+	if (row->has_series) {
+		now.server = (struct telemetry_now){ 12, 3, 0.5 };
+		now.system.gpu_memory = 60e9;
+		now.system.gpu_memory_total = 80e9;
+	}
+	now.record = &r;
+	assert_int_equal(pthread_create(&reader, NULL, read_terminal, &out), 0);
+	l = live_new("bench serve: m at http://h");
+	assert_non_null(l);
+	assert_false(live_is_on(l));
+	live_set_head(l, "bench serve: a head that is set later");
+	live_show(l, &now);
+	assert_true(live_is_on(l));
+	live_print(l, true, "of two lines\nthe second");
+	live_leave(l);
+	assert_false(live_is_on(l));
+	live_leave(l); /* once */
+	live_free(l);
+	assert_int_equal(write(STDERR_FILENO, &(char){ LAST }, 1), 1);
+	pthread_join(reader, NULL);
+	buf_printf(&out, "\n== %u", number);
+	/* Once more where the machine was so busy that half a second has passed. */
+	is_late = clock_real_ns() - r.start_ns - row->ago_s * 1000 * MS > 500 * MS;
+	if (is_late)
+		buf_release(&out);
+	else
+		answers_release(&out);
+	record_release(&r);
+	return !is_late;
+}
+
 static void test_screen(void **state)
 {
-	static const struct {
-		unsigned short columns, rows;
-		bool has_slow, has_series;
-		const char *lang, *color; /* of NO_COLOR */
-		uint32_t done, n_rows;
-		uint64_t tokens;
-		int64_t ago_s;
-	} row[] = {
+	static const struct screen row[] = {
 		{ 100, 50, true, true, "C.UTF-8", NULL, 38, 40, 204, 100 },
 		{ 100, 24, true, true, "C", "1", 38, 40, 204, 100 },
 		{ 40, 30, false, false, "C.UTF-8", NULL, 36, 54, 204, 100 },
@@ -268,56 +325,8 @@ static void test_screen(void **state)
 	unsetenv("LC_ALL");
 	unsetenv("LC_CTYPE");
 	take_terminal();
-	for (size_t i = 0; i < sizeof(row) / sizeof(*row);) {
-		struct winsize size = { .ws_row = row[i].rows, .ws_col = row[i].columns };
-		struct run_sample now = { .n_rows = row[i].n_rows, .n_begun = 40,
-					  .load = { row[i].tokens, 40, row[i].done, row[i].has_slow ? 2 : 0 },
-					  .server = { NAN, NAN, NAN } };
-		struct buf out = { 0 };
-		struct record r;
-		pthread_t reader;
-		struct live *l;
-		struct err e;
-
-		setenv("LANG", row[i].lang, 1);
-		if (row[i].color)
-			setenv("NO_COLOR", row[i].color, 1);
-		else
-			unsetenv("NO_COLOR");
-		assert_int_equal(ioctl(terminal, TIOCSWINSZ, &size), 0);
-		assert_int_equal(record_init(&r, 40, 1, 1000, true, true, &e), 0);
-		add_rows(&r, 40, row[i].ago_s, row[i].has_slow);
-		system_now(NULL, &now.system);
-		if (row[i].has_series) {
-			now.server = (struct telemetry_now){ 12, 3, 0.5 };
-			now.system.gpu_memory = 60e9;
-			now.system.gpu_memory_total = 80e9;
-		}
-		now.record = &r;
-		assert_int_equal(pthread_create(&reader, NULL, read_terminal, &out), 0);
-		l = live_new("bench serve: m at http://h");
-		assert_non_null(l);
-		assert_false(live_is_on(l));
-		live_set_head(l, "bench serve: a head that is set later");
-		live_show(l, &now);
-		assert_true(live_is_on(l));
-		live_print(l, true, "of two lines\nthe second");
-		live_leave(l);
-		assert_false(live_is_on(l));
-		live_leave(l); /* once */
-		live_free(l);
-		assert_int_equal(write(STDERR_FILENO, &(char){ LAST }, 1), 1);
-		pthread_join(reader, NULL);
-		buf_printf(&out, "\n== %zu", i);
-		/* Once more where the machine was so busy that half a second has passed. */
-		if (clock_real_ns() - r.start_ns - row[i].ago_s * 1000 * MS > 500 * MS) {
-			buf_release(&out);
-		} else {
-			answers_release(&out);
-			i++;
-		}
-		record_release(&r);
-	}
+	for (unsigned i = 0; i < sizeof(row) / sizeof(*row);)
+		i += draws_screen(&row[i], i);
 	setenv("TERM", "dumb", 1);
 	assert_null(live_new("no terminal that can show it"));
 	give_terminal_back();

@@ -22,10 +22,11 @@
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /*
- * TTFT of a request is base_s + grow_s * (load / knee)^4, and every tenth request takes three times as
- * long; one of fail_every fails. What is above carried per second is left undone.
+ * TTFT of a request is base_s + grow_s * (load / knee)^4, and every tenth request takes three times
+ * as long; one of fail_every fails. What is above carried per second is left undone.
  */
-struct server { double base_s, grow_s, knee, carried; unsigned fail_every, spoilt; bool is_easier; };
+struct server { double base_s, grow_s, knee, carried; unsigned fail_every,
+	spoilt; bool is_easier; };
 
 struct row {
 	const char *name, *slo;
@@ -48,11 +49,14 @@ static void run_level(const struct row *row, const struct find *f, double load, 
 	double ttft_s = v->base_s + v->grow_s * (v->is_easier ? 1 / (1 + ratio) : pow(ratio, 4));
 
 	for (size_t i = 0; i < n; i++) {
-		double due_s = (double)i / per_s, mine_s = ttft_s * (i % 10 == 3 ? 3 : 1 + 0.05 * (double)(i % 7));
+		double due_s = (double)i / per_s,
+			mine_s = ttft_s * (i % 10 == 3 ? 3 : 1 + 0.05 * (double)(i % 7));
 		bool is_failed = v->fail_every && i % v->fail_every == v->fail_every - 1;
 
-		last_s = fmax(due_s + mine_s + 0.05, per_s > v->carried ? last_s + 1 / v->carried : 0);
-		slo_mark(&f->opts->slo, &(struct slo_request){ .due_s = due_s, .end_s = last_s, .ttft_s =
+		last_s = fmax(due_s + mine_s + 0.05,
+			per_s > v->carried ? last_s + 1 / v->carried : 0);
+		slo_mark(&f->opts->slo, &(struct slo_request){ .due_s = due_s, .end_s = last_s,
+			.ttft_s =
 			 is_failed ? NAN : mine_s, .e2el_s = mine_s + 0.05, .tokens = 6,
 			 .is_failed = is_failed }, slo_has_mean(&f->opts->slo) ?
 			 value + i * (f->opts->slo.n + 1) : NULL, &r[i]);
@@ -72,13 +76,15 @@ static void step(const struct row *row, struct find *f, unsigned *spoilt)
 		capacity_tell_probe(f->search, row->server.carried > 0, 0.25);
 		break;
 	case CAPACITY_UNLOADED_REQUESTS:
-		run_level(row, f, 0.02, (double)s->requests / (row->load == CAPACITY_RATE ? 0.02 : 0.4), 0,
+		run_level(row, f, 0.02,
+			(double)s->requests / (row->load == CAPACITY_RATE ? 0.02 : 0.4), 0,
 			  &f->level);
 		f->level.spent_s = 10 * f->level.e2e_s;
 		capacity_tell_unloaded(f->search, &f->level);
 		break;
 	case CAPACITY_SATURATE:
-		f->saturation = (struct capacity_saturation){ .per_s = row->server.carried, .at_once = 40,
+		f->saturation = (struct capacity_saturation){ .per_s = row->server.carried,
+			.at_once = 40,
 							      .spent_s = 4, .requests = 800 };
 		capacity_tell_saturation(f->search, &f->saturation);
 		break;
@@ -101,11 +107,13 @@ static void add_line(struct buf *out, struct buf *line)
 
 static void search(const struct row *row)
 {
-	struct find_opts o = { .load = row->load, .precision = row->precision, .budget_s = row->budget_s,
+	struct find_opts o = { .load = row->load, .precision = row->precision,
+		.budget_s = row->budget_s,
 			       .level_s = 6, .load_min = row->load_min, .load_max = row->load_max,
 			       .failed_share = row->failed_share };
 	struct capacity_opts c = { .load = o.load, .precision = o.precision, .budget_s = o.budget_s,
-				   .level_s = o.level_s, .load_min = o.load_min, .load_max = o.load_max,
+				   .level_s = o.level_s, .load_min = o.load_min,
+				  .load_max = o.load_max,
 				   .failed_share = o.failed_share, .has_saturation = true };
 	struct buf out = { 0 }, line = { 0 }, text = { 0 };
 	struct json_writer w = json_writer(&out);

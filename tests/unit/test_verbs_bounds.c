@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_verbs_bounds.c - what the configuration of an experiment may read and start where a dashboard
- * limits it (--bounded), one configuration after the other.
+ * test_verbs_bounds.c - what the configuration of an experiment may read and start where a
+ * dashboard limits it (--bounded), one configuration after the other.
  */
 #include "run_rig.h"
 
@@ -60,16 +60,21 @@ static void some_commands(void **state)
 		"server: {command: sh, model: m}\n" BENCH, "server: {command: [sh, -c, id], model: m}\n" BENCH,
 		"server: {command: vllm, model: m}\n" BENCH, "server: {command: [vllm serve], model: m}\n" BENCH,
 		"server: {command: vllm serve --trust-remote-code, model: m}\n" BENCH,
-		"server: {command: /tmp/vllm serve, model: m}\n" BENCH, "server: {command: sim --truth /tmp/x, model: m}\n" BENCH,
+		"server: {command: /tmp/vllm serve, model: m}\n" BENCH,
+			"server: {command: sim --truth /tmp/x, model: m}\n" BENCH,
 		SERVER("container: {image: x}"), SERVER("env: {LD_PRELOAD: /tmp/x.so}"), SERVER("extra_args: [--a, b]"),
-		SERVER("host: '--middleware=os.system'"), SERVER("trust_remote_code: true"), SERVER("middleware: [a.b]"),
+		SERVER("host: '--middleware=os.system'"), SERVER("trust_remote_code: true"),
+			SERVER("middleware: [a.b]"),
 		SERVER("served_model_name: [a, --middleware]"), SERVER("tool_parser_plugin: /tmp/x.py"),
-		SERVER("worker_cls: a.b"), SERVER("config: /tmp/x"), SERVER("download_dir: /tmp/x"), SERVER("uds: /tmp/x"),
-		SERVER("load_format: x"), SERVER("hf_overrides: {architectures: [x]}"), SERVER("additional_config: {x: y}"),
+		SERVER("worker_cls: a.b"), SERVER("config: /tmp/x"),
+			SERVER("download_dir: /tmp/x"), SERVER("uds: /tmp/x"),
+		SERVER("load_format: x"), SERVER("hf_overrides: {architectures: [x]}"),
+			SERVER("additional_config: {x: y}"),
 		SERVER("compilation_config: {backend: a.b}"), SERVER("compilation_config.cache_dir: /tmp/x"),
 		SERVER("speculative_config: {model: x}"), SERVER("chat_template: /tmp/x"), SERVER("dtype: half"),
 		"server: {model: '--config=/tmp/x'}\nresources: {gpus: none}\n" BENCH,
-		"server: {command: sim, model: m, truth: /tmp/x}\n" BENCH, "server: {command: sim, model: m, ttft_ms: 2}\n" BENCH,
+		"server: {command: sim, model: m, truth: /tmp/x}\n" BENCH,
+			"server: {command: sim, model: m, ttft_ms: 2}\n" BENCH,
 		"servers: [{command: sim, model: m}, {command: [sh, -c, id], model: m, role: cache}]\n" BENCH,
 		"server: {command: sim, model: m}\n" BENCH "output: {folder: /tmp/x}\n",
 		"server: {command: sim, model: m}\n" BENCH "output: {path: /tmp/x}\n",
@@ -78,8 +83,10 @@ static void some_commands(void **state)
 		"server: {command: sim, model: m}\n" BENCH "profiling: {enabled: true, tool: nsys}\n",
 		"server: {command: sim, model: m}\nbenchmark: {tokenizer: sim, record: /tmp/x}\n",
 		"server: {command: sim, model: m}\nbenchmark: {tokenizer: sim, dump_workload: /tmp/x}\n",
-		"server: {model: m}\nresources: {gpus: none}\nbenchmark: {mode: throughput, num_prompts: 1, backend: vllm}\n",
-		"server: {model: m}\nresources: {gpus: none}\nbenchmark: {mode: throughput, num_prompts: 1, backend: vllm, "
+		"server: {model: m}\nresources: {gpus: none}\nbenchmark: {mode: throughput, "
+		  "num_prompts: 1, backend: vllm}\n",
+		"server: {model: m}\nresources: {gpus: none}\nbenchmark: {mode: throughput, "
+		  "num_prompts: 1, backend: vllm, "
 		"python: /tmp/python}\n",
 		"server: {model: m}\nresources: {gpus: none}\nbenchmark: {mode: latency, worker_cmd: sh -c id}\n",
 		"matrix: {server.command: [sim, sh]}\nserver: {model: m}\n" BENCH,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_verbs_dashboard.c - dashboards: what their command line refuses; experiments that they check,
- * start, follow and cancel; uploads of many files; a dashboard that ends while an experiment runs.
+ * test_verbs_dashboard.c - dashboards: what their command line refuses; experiments that they
+ * check, start, follow and cancel; uploads of many files; a dashboard that ends while an experiment
+ * runs; what is sent to one.
  */
 #include "run_rig.h"
 #include "ask.h"
@@ -9,7 +10,8 @@
 struct step {
 	const char *request; /* as in ask.h; $JOB is the latest job */
 	const char *until;   /* asked again until the answer has this; NULL: once */
-	enum { WHOLE, STATUS, EVENTS } how; /* of the answer: JSON in lines; the status; names of events */
+	enum { WHOLE, STATUS,
+		EVENTS } how; /* of the answer: JSON in lines; the status; names of events */
 };
 
 static pid_t begin(const char *words)
@@ -47,7 +49,8 @@ static bool is_measured(const char *path)
 	static const char *const name[] = {
 		"created", "ended", "query_ms", "data_version", "uptime_s", "content_hash", "started", "version",
 		"run_ids[0]", "run_ids[1]", "run_id", "timestamp", "received", "began_s", "bytes_free", "date",
-		"seconds", "items_hash", "elapsed_s", "tokens_per_s", "ttft_ms", "received_at", "created_at", "at", "timings", "owner", "hash",
+		"seconds", "items_hash", "elapsed_s", "tokens_per_s", "ttft_ms", "received_at",
+			"created_at", "at", "timings", "owner", "hash",
 	};
 	const char *dot = strrchr(path, '.');
 
@@ -198,7 +201,8 @@ static void experiments(void **state)
 		{ .request = CHECK CONFIG("${HIDDEN}", "") }, { .request = CHECK CONFIG("one", "include: base.yaml") },
 		{ .request = CHECK CONFIG("one", "include: /etc/passwd") },
 		{ .request = CHECK "{'config': 'server: {command: sim, modle: x}\\nbenchmark: {num_promts: 1}\\n'}" },
-		{ .request = CHECK "{'config': 'a: ['}" }, { .request = CHECK "{}" }, { .request = CHECK "{'config': ''}" },
+		{ .request = CHECK "{'config': 'a: ['}" }, { .request = CHECK "{}" },
+		{ .request = CHECK "{'config': ''}" },
 		{ .request = LAUNCH "{'config': 'server: {command: sim, modle: x}\\n'}" },
 		{ .request = LAUNCH CONFIG("one", "") }, { JOB, "\"state\":\"done\"", .how = WHOLE },
 		{ .request = JOB "/log" }, { .request = JOB "/log?offset=1" }, { .request = JOB "/log?offset=-1" },
@@ -206,7 +210,8 @@ static void experiments(void **state)
 		{ .request = "POST /api/jobs/$JOB/cancel {}" }, { .request = "GET /api/jobs/none" },
 		{ .request = "GET /api/jobs?limit=0" }, { .request = "GET /api/jobs?limit=1" },
 		{ .request = "GET /api/data/experiments?columns=server.model,benchmark.num_prompts,completed" },
-		{ .request = LAUNCH CONFIG("bad", "require: [failed<0]") }, { JOB, "\"state\":\"failed\"", .how = WHOLE },
+		{ .request = LAUNCH CONFIG("bad", "require: [failed<0]") },
+		{ JOB, "\"state\":\"failed\"", .how = WHOLE },
 		{ .request = LAUNCH CONFIG("broken", "experiments: [{name: x, server: {extra_args: [--none]}}]") },
 		{ JOB, "\"state\":\"failed\"", .how = STATUS }, { JOB "/log?offset=0", .how = STATUS },
 		{ .request = LAUNCH LONG }, { JOB "/log", "Starting main", .how = STATUS },
@@ -241,7 +246,8 @@ static void interrupted(void **state)
 	}, second[] = {
 		{ .request = LAUNCH CONFIG("second", "") }, { JOB, "\"state\":\"waiting\"", .how = STATUS },
 	}, after[] = {
-		{ "GET /api/jobs/$LONG", "\"state\":\"failed\"", .how = WHOLE }, { JOB, "\"state\":\"done\"", .how = WHOLE },
+		{ "GET /api/jobs/$LONG", "\"state\":\"failed\"", .how = WHOLE },
+		{ JOB, "\"state\":\"done\"", .how = WHOLE },
 	}, none[] = {
 		{ .request = CHECK CONFIG("refused", "") }, { .request = LAUNCH CONFIG("refused", "") },
 		{ .request = "GET /api/jobs" },
@@ -351,5 +357,6 @@ static void reported(void **state)
 	assert_int_equal(end(pid), 0);
 }
 
-RUN_MAIN(run_setup, cmocka_unit_test(reported), cmocka_unit_test(refused), cmocka_unit_test(experiments), cmocka_unit_test(interrupted),
+RUN_MAIN(run_setup, cmocka_unit_test(reported), cmocka_unit_test(refused),
+	cmocka_unit_test(experiments), cmocka_unit_test(interrupted),
 	cmocka_unit_test(uploads))

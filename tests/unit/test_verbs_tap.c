@@ -17,7 +17,8 @@ static int32_t next[2]; /* the numbers of the client and the server */
 static void send_flags(char from, double ms, const char *data, uint8_t flags)
 {
 	bool is_client = from == 'c';
-	struct traffic t = { .from = from, .seq = next[!is_client], .ack = next[is_client], .data = data,
+	struct traffic t = { .from = from, .seq = next[!is_client], .ack = next[is_client],
+		.data = data,
 			     .flags = flags };
 	char bytes[TRAFFIC_BYTES];
 	size_t wire, n = traffic_write(&t, bytes, &wire);
@@ -57,7 +58,8 @@ static void answered(double ms, double ttft_ms, bool has_usage, bool is_lost)
 {
 	struct buf last = { 0 };
 
-	request(ms, "/v1/completions", "{\"model\": \"llama\", \"max_tokens\": 3, \"stream\": true, \"prompt\": \"a b\"}");
+	request(ms, "/v1/completions", "{\"model\": \"llama\", \"max_tokens\": 3, \"stream\": "
+	  "true, \"prompt\": \"a b\"}");
 	send_flags('s', ms + 5, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: "
 		   "chunked\r\n\r\n", 0);
 	for (int k = 0; k < 3; k++) {
@@ -90,7 +92,8 @@ static void whole(double ms, const char *path, const char *body, const char *ans
 /* ---- files ---- */
 
 /* link and head: of the link layer; is_ns: of the stamps; ng: blocks of pcapng. */
-struct form { const char *name; bool is_big, is_ns, is_ng; uint32_t link; const char *head; size_t head_n; };
+struct form { const char *name; bool is_big, is_ns,
+	is_ng; uint32_t link; const char *head; size_t head_n; };
 
 static void put(struct buf *b, const struct form *f, uint32_t v, int bytes)
 {
@@ -131,7 +134,8 @@ static void write_capture(const struct form *f)
 	struct err e;
 
 	if (f->is_ng) {
-		const uint32_t section[] = { 0x0a0d0d0a, 28, 0x1a2b3c4d }, more[] = { ~0u, ~0u, 28, 1 };
+		const uint32_t section[] = { 0x0a0d0d0a, 28, 0x1a2b3c4d }, more[] = { ~0u, ~0u,
+			28, 1 };
 
 		for (size_t i = 0; i < 3; i++)
 			put(&b, f, section[i], 4);
@@ -229,7 +233,8 @@ static void incomplete(void **state)
 		{ .line = "bench tap middle.pcap --port 8000 --report short" },
 		{ TAP("hole.pcap", ""), .files = "r.json", .mask = VERB_FLAT | VERB_NO_OUT, .varies = varies },
 		{ .line = "bench tap usage.pcap --port 8000 --report full" },
-		{ .line = "bench tap usage.pcap --port 8000 --tokenizer sim" }, { "bench tap cut.pcap --port 8000", .status = 1 },
+		{ .line = "bench tap usage.pcap --port 8000 --tokenizer sim" },
+		{ "bench tap cut.pcap --port 8000", .status = 1 },
 		{ .line = TAP("chat.pcap", "--report full") }, { "bench tap tls.pcap --port 8000", .status = 1 },
 		{ "bench tap empty.pcap --port 8000", .status = 1 }, { "bench tap hole.pcap --port 9000", .status = 1 },
 		{ "bench tap text.pcap --port 8000", .status = 1 }, { "bench tap none.pcap --port 8000", .status = 1 },

@@ -6,7 +6,8 @@
 #define SMALL " --tokenizer small.json --threads 1"
 
 static const char *const varies[] = {
-	"Loaded in", "\"load_ms\": ", "Compiled form", "Size:", "Loads from source: ", "Loads compiled: ", "bytes, 2 ids in ",
+	"Loaded in", "\"load_ms\": ", "Compiled form", "Size:", "Loads from source: ",
+		"Loads compiled: ", "bytes, 2 ids in ",
 	"\"compiled_path\": ", "\"compiled_bytes\": ", NULL,
 };
 
@@ -55,10 +56,13 @@ static void refused_texts(void **state)
 		{ "tokenizer decode --jsonl" SIM, 1, .input = "[1]\n[1, \"2\"]" },
 		{ "tokenizer decode --jsonl" SIM, 1, .input = "[1] [2]" },
 		{ "tokenizer decode --jsonl" SIM, 1, .input = "\"a\"" },
-		{ "tokenizer encode a.txt no.txt b.txt" SIM, .status = 1 }, { "tokenizer decode no.txt" SIM, .status = 1 },
-		{ "tokenizer count --text a a.txt" SIM, .status = 2 }, { "tokenizer encode --jsonl --text {" SIM, .status = 1 },
+		{ "tokenizer encode a.txt no.txt b.txt" SIM, .status = 1 },
+		{ "tokenizer decode no.txt" SIM, .status = 1 },
+		{ "tokenizer count --text a a.txt" SIM, .status = 2 },
+		{ "tokenizer encode --jsonl --text {" SIM, .status = 1 },
 		{ "tokenizer encode ." SIM, .status = 1 }, { "tokenizer encode a.txt", .status = 2 },
-		{ "tokenizer encode --tokenizer none.json --offline a.txt", .status = 1 }, { "tokenizer compile --tokenizer sim", .status = 2 },
+		{ "tokenizer encode --tokenizer none.json --offline a.txt", .status = 1 },
+		{ "tokenizer compile --tokenizer sim", .status = 2 },
 		{ "tokenizer compile --tokenizer small.json", .status = 1 },
 	};
 
@@ -97,11 +101,13 @@ static void workloads(void **state)
 		{ .line = "dataset show --json --examples 9 --request-id-prefix r-" RANDOM },
 		{ .line = "dataset show --dataset-name custom --dataset-path chat.jsonl --tokenizer sim "
 		  "--skip-chat-template --num-prompts 2 --custom-output-len -1" },
-		{ .line = "dataset show --json --request-id-prefix r- --dataset-name custom --dataset-path chat.jsonl --tokenizer sim "
+		{ .line = "dataset show --json --request-id-prefix r- --dataset-name custom "
+		  "--dataset-path chat.jsonl --tokenizer sim "
 		  "--skip-chat-template --num-prompts 2" },
 		{ "dataset compile --output a.bin --seed 3" RANDOM, .varies = varies },
 		{ .line = "dataset show --dataset-name workload --dataset-path a.bin --tokenizer sim" },
-		{ "dataset show --dataset-name workload --dataset-path a.bin --tokenizer sim --num-prompts 6", .status = 1 },
+		{ "dataset show --dataset-name workload --dataset-path a.bin --tokenizer sim "
+		  "--num-prompts 6", .status = 1 },
 		{ SLICES " --output s.jsonl --output-len 5 --seed 1", .files = "s.jsonl" },
 		{ SLICES " --output t.jsonl --range-ratio 0.5", .files = "t.jsonl" },
 		{ SLICES " --output u.jsonl --range-ratio 1", 2, .files = "u.jsonl" },
@@ -142,7 +148,8 @@ static void own_media(void **state)
 		{ "dataset show --json --dataset-name custom_image --dataset-path image.jsonl "
 		  "--custom-ensure-client-side-data --enable-multimodal-chat" MEDIA, .status = 1, .mask = VERB_NO_ERR },
 		{ "dataset show --json --dataset-name custom_audio --dataset-path sound.jsonl" MEDIA, .status = 1 },
-		{ .line = "dataset show --json --dataset-name custom_audio --dataset-path sound.jsonl --enable-multimodal-chat"
+		{ .line = "dataset show --json --dataset-name custom_audio --dataset-path "
+		  "sound.jsonl --enable-multimodal-chat"
 		  MEDIA },
 		{ .line = "dataset show --json --dataset-name custom_audio --dataset-path sound.jsonl --backend "
 		  "openai-audio --tokenizer sim --num-prompts 2 --request-id-prefix r- --endpoint "
@@ -231,11 +238,14 @@ static int setup(void **state)
 	    "{\"prompt\": \"two\", \"image_files\": [\"http://h/a.png\", \"data:image/png;base64,AAAA\"]}\n"
 	    "{\"prompt\": \"three\", \"image_files\": [\"picture.png\"]}\n");
 	put("parts.jsonl", "{\"content\": [{\"type\": \"text\", \"text\": \"look\"}, {\"type\": \"image\", \"image\": "
-	    "\"picture.png\"}, {\"type\": \"image_url\", \"image_url\": {\"url\": \"http://h/b.png\", \"detail\": \"low\"}}, "
+	    "\"picture.png\"}, {\"type\": \"image_url\", \"image_url\": {\"url\": "
+	  "\"http://h/b.png\", \"detail\": \"low\"}}, "
 	    "{\"type\": \"text\", \"text\": \"again\"}]}\n{\"content\": [{\"type\": \"image_url\", \"image_url\": "
 	    "\"http://h/c.png\"}]}\n{\"prompt\": \"p\", \"image_files\": [\"picture.png\"]}\n");
-	put("sound.jsonl", "{\"prompt\": \"listen\", \"audio\": {\"array\": [0, 0.5, -0.5, 1], \"sampling_rate\": 8000}}\n"
-	    "{\"prompt\": \"again\", \"audio\": [[0, 0.25], 8000], \"output_tokens\": 5}\n{\"prompt\": \"\", \"audio\": {\"array\": [1], "
+	put("sound.jsonl", "{\"prompt\": \"listen\", \"audio\": {\"array\": [0, 0.5, -0.5, 1], "
+	  "\"sampling_rate\": 8000}}\n"
+	    "{\"prompt\": \"again\", \"audio\": [[0, 0.25], 8000], \"output_tokens\": "
+	  "5}\n{\"prompt\": \"\", \"audio\": {\"array\": [1], "
 	    "\"sampling_rate\": 16000}}\n");
 	put("bad1.jsonl", "{\"prompt\": \"a\"}\n");
 	put("bad6.jsonl", "{\"prompt\": \"a\", \"image_files\": []}\n");

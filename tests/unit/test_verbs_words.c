@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_verbs_words.c - what the program says of itself: help, topics, completion, mistyped commands;
- * arguments of engines; the file that `init` writes, also by questions on a terminal.
+ * test_verbs_words.c - what the program says of itself: help, topics, completion, mistyped
+ * commands; arguments of engines; the file that `init` writes, also by questions on a terminal.
  */
 #include "verb.h"
 
 static void help(void **state)
 {
 	static const struct verb_case cases[] = {
-		{ .line = "--version" }, { .line = "version" }, { .line = "-V" }, { "", .status = 2, .mask = VERB_NO_ERR },
+		{ .line = "--version" }, { .line = "version" }, { .line = "-V" },
+		{ "", .status = 2, .mask = VERB_NO_ERR },
 		{ .line = "--help" }, { .line = "help errors" },
 		{ .line = "help send_lag" }, { .line = "--help=send-lag" }, { .line = "bench serve --help=send_lag" },
 		{ "help gpu memory", .status = 2 }, { "help send_lgg", .status = 2 }, { "--help=", .status = 2 },
@@ -51,7 +52,8 @@ static void arguments(void **state)
 		{ "args import --from - --dry-run", .status = 1, .input = "  --warp\n" },
 		{ "args import --from none.txt", .status = 1 }, { "args import --from own.json", .status = 1 },
 		{ "args import --command ' '", .status = 2 }, { "args import --command './server other'", .status = 1 },
-		{ "args import --command /nowhere/vllm", .status = 1 }, { "args import", .status = 1, .env = "PATH=/nowhere" },
+		{ "args import --command /nowhere/vllm", .status = 1 },
+		{ "args import", .status = 1, .env = "PATH=/nowhere" },
 		{ "args import --command './server serve'", .mask = VERB_NO_OUT, .env = "XDG_CONFIG_HOME=$DIR/config" },
 		{ .line = "args show warp_mode", .env = "XDG_CONFIG_HOME=$DIR/config" },
 	};
