@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_model_script.c - mistakes in answers that satisfy a constraint: each is one small change that
- * breaks it, the same for the same seed; and scripts, cut into tokens and parts.
+ * test_model_script.c - mistakes in answers that satisfy a constraint: each is one small change
+ * that breaks it, the same for the same seed; and scripts, cut into tokens and parts.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,7 +40,8 @@ static void mistakes(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(right); i++) {
 		struct err e = { 0 };
-		struct constraint *c = constraint_compile(right[i].kind, str_of(right[i].text), NULL, &e);
+		struct constraint *c = constraint_compile(right[i].kind, str_of(right[i].text),
+							  NULL, &e);
 		struct buf all = { 0 };
 
 		if (!c)
@@ -98,7 +99,8 @@ static void scripts(void **state)
 	(void)state;
 	assert_non_null(t);
 	assert_int_equal(script_add(&s, t, SCRIPT_TEXT, STR("a b\xc3\xbc" "c"), STR(""), &e), 0);
-	assert_int_equal(script_add(&s, t, SCRIPT_CALL, look, (struct str){ look.p + 6, 4 }, &e), 0);
+	assert_int_equal(script_add(&s, t, SCRIPT_CALL, look, (struct str){ look.p + 6, 4 }, &e),
+			 0);
 	assert_int_equal(script_add(&s, t, SCRIPT_ARGUMENTS, STR("\"x\": 1}"), STR(""), &e), 0);
 	assert_int_equal(script_add(&s, t, SCRIPT_CALL, go, go, &e), 0);
 	s.part[s.parts - 1].is_malformed = true;
