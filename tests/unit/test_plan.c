@@ -135,6 +135,7 @@ static void test_trace(void **state)
 
 static const double endless[] = { 0, INFINITY };
 static const double epoch_s[] = { 1.7e9, 1.7e9 + 1 }, epoch_ms[] = { 0, 1.7e12 };
+static const double epoch_least_s[] = { 1e9 }, epoch_most_s[] = { 1e10 };
 static const double year_ms[] = { DUE_S_MAX, DUE_S_MAX + 1.0 };
 static const struct {
 	struct plan_opts o;
@@ -181,6 +182,13 @@ static const struct {
 	{ { .request_rate = INFINITY, .burstiness = 1, .timestamps_s = epoch_s }, 2, ERR_USAGE,
 	  "timestamps: request 0 is due 1700000000.0 s after the start, expected at most a year "
 	  "(31536000 s); they look like seconds since 1970: subtract the first one from all" },
+	{ { .request_rate = INFINITY, .burstiness = 1, .timestamps_s = epoch_least_s }, 1, ERR_USAGE,
+	  "timestamps: request 0 is due 1000000000.0 s after the start, expected at most a year "
+	  "(31536000 s); they look like seconds since 1970: subtract the first one from all" },
+	{ { .request_rate = INFINITY, .burstiness = 1, .timestamps_s = epoch_most_s }, 1, ERR_USAGE,
+	  "timestamps: request 0 is due 10000000000.0 s after the start, expected at most a year "
+	  "(31536000 s); they look like milliseconds or less: use --timed-trace-sec-multiplier "
+	  "0.001" },
 	{ { .request_rate = INFINITY, .burstiness = 1, .timestamps_s = epoch_ms }, 2, ERR_USAGE,
 	  "timestamps: request 1 is due 1700000000000.0 s after the start, expected at most a year "
 	  "(31536000 s); they look like milliseconds since 1970: subtract the first one from all "

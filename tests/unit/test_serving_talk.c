@@ -388,7 +388,7 @@ static void mask_trace(struct buf *b)
 	answers_release(b);
 }
 
-/* Steps of a question that is profiled, and of those between start and stop; as long as modelled. */
+/* Steps of a question that is profiled, and of those between start and stop. */
 static void worker_traces(void **state)
 {
 	static const char *const question[] = {

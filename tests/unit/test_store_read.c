@@ -125,6 +125,35 @@ static const struct {
 	  "\"batch_size\": 3}}}, \"status\": \"completed\"}", "profllm", 1,
 	  { "mode='throughput'", "completed=4.0", "request_throughput=2.5", "duration=4.0",
 	    "benchmark.batch_size=3.0", "source='profllm'" } },
+	{ "a search for the largest load, and what vLLM's performance suite left next to it", "",
+	  "{\"date\": \"20260102-030405\", \"backend\": \"vllm\", \"model_id\": \"m\", \"duration\": 2, "
+	  "\"completed\": 10, \"request_throughput\": 5, \"capacity\": {\"limits\": [{\"limit\": "
+	  "\"p99_ttft_ms<200\"}, {\"limit\": \"p99_tpot_ms<30\"}, {\"limit\": \"at most 1 % fail\"}, {}, 7]}, "
+	  "\"test_name\": \"serving_a\", \"gpu_type\": \"NVIDIA H100\", \"client_command\": \"x\", "
+	  "\"server_command\": \"vllm serve m --tensor-parallel-size 2 --dtype 'half'\"}", "serve", 1,
+	  { "capacity_limits='p99_ttft_ms<200,p99_tpot_ms<30'", "name='serving_a'",
+	    "hardware.gpu='NVIDIA H100'", "server.tensor_parallel_size=2.0", "server.dtype='half'",
+	    "benchmark.client_command=absent", "tags.client_command=absent",
+	    "tags.server_command=absent", "completed=10.0" } },
+	{ "a command that cannot be read, and a search without limits", "",
+	  "{\"date\": \"20260102-030405\", \"backend\": \"vllm\", \"model_id\": \"m\", \"duration\": 2, "
+	  "\"completed\": 10, \"request_throughput\": 5, \"capacity\": {\"limits\": 7}, \"test_name\": "
+	  "\"serving_b\", \"server_command\": \"vllm serve 'm\"}", "serve", 1,
+	  { "capacity_limits=absent", "name='serving_b'", "server.model='m'",
+	    "server.tensor_parallel_size=absent", "tags.server_command=absent" } },
+	{ "an offline run's machine, starts and times of requests", "",
+	  "{\"elapsed_time\": 2, \"requests_per_second\": 5, \"profllm\": {\"command\": \"throughput\", "
+	  "\"host\": {\"cpu\": \"c\", \"cpus\": 8, \"memory_bytes\": 1024, \"kernel\": \"6.1\", "
+	  "\"machine\": \"x86_64\", \"odd\": 1}, \"load\": {\"ready_s\": 3.5}, \"cold\": {\"ready_s\": "
+	  "{\"mean\": 9}, \"phases\": {\"weights\": {\"mean\": 4}}}, \"request_time_percentiles\": "
+	  "{\"50\": 0.5, \"99.9\": 2, \"90\": null}, \"provenance\": {\"engine_commit\": \"c0\"}, "
+	  "\"derived\": {\"x\": 2}, \"runs\": {\"count\": 3}, \"told\": 1, \"min_latency\": 0.25}}",
+	  "throughput", 1,
+	  { "hardware.cpu.model='c'", "hardware.cpu.threads=8.0", "hardware.memory.total_bytes=1024.0",
+	    "hardware.os.kernel='6.1'", "hardware.cpu.architecture='x86_64'", "server_startup_s=3.5",
+	    "client.cold.ready_s=9.0", "client.cold.weights=4.0", "p50_e2el_ms=500.0",
+	    "p99.9_e2el_ms=2000.0", "p90_e2el_ms=absent", "provenance.engine_commit='c0'",
+	    "derived.x=2.0", "client.runs=3.0", "client.told=absent", "min_latency=0.25" } },
 	{ "a document that failed", "", "{\"config\": {\"name\": \"x\"}, \"results\": null, "
 	  "\"status\": \"failed\", \"trust\": null, \"system\": null, \"error\": {\"stage\": \"start\"}}",
 	  "profllm", 1, { "status='failed'", "error_stage='start'", "name='x'", "verdict=absent" } },
