@@ -264,8 +264,8 @@ const SUGGESTED_MAX = 8;
 
 /** Columns to compare by: what was set, suites, commits and tags; not how a run ended, or its number. */
 const suggested = (columns: Columns): ColumnOption[] =>
-	columns.groups.filter((c) => !c.same_as && (SET_ROLES.includes(c.role) || c.column === 'suite'
-		|| (c.role === 'provenance' && c.group !== 'run'))).slice(0, SUGGESTED_MAX);
+	columns.groups.filter((c) => !c.same_as && (SET_ROLES.includes(c.role) || c.group === 'tags'
+		|| ['suite', 'provenance.engine_commit'].includes(c.column))).slice(0, SUGGESTED_MAX);
 
 function Start({ columns }: { columns: Columns }): ReactNode {
 	const target = usePageTarget();
