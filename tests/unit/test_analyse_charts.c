@@ -369,7 +369,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(resources), cmocka_unit_test(pareto), cmocka_unit_test(names),
 		cmocka_unit_test(distribution), cmocka_unit_test(parallel),
-		cmocka_unit_test(only_valid), cmocka_unit_test(many_series),
+		cmocka_unit_test(notes_share), cmocka_unit_test(only_valid),
+		cmocka_unit_test(many_series),
 		cmocka_unit_test(too_many),
 	};
 

@@ -198,7 +198,8 @@ it('has the values of a slowest configuration that is faster than asked', () => 
 		color('a100', null, null, 20, 100)] };
 	const cost = { reading: [color('b200', 0.5, null, 354, 938), color('h100', 0.9, 0.8, 180, 500)] };
 	expect(readOff(output, cost, 240).map((r) => [r.color, r.tokens, r.usd, r.isMeasured]))
-		.toEqual([['b200', 2986, 0.5, true], ['h100', 1384, 0.8, false], ['a100', null, null, false]]);
+		.toEqual([['b200', 2986, 0.5, true], ['h100', 1384, 0.8, false],
+			['a100', null, null, false]]);
 });
 
 it('asks the calculator for a speed at which most colors were measured', () => {

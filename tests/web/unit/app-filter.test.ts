@@ -98,7 +98,8 @@ it('spreads numbers that are too many for a list', () => {
 it('tells columns that differ', () => {
 	expect(differing([facet({ column: 'a', distinct: 2 }), facet({ column: 'b' }),
 		facet({ column: 'c', missing: 1 }), facet({ column: 'd', distinct: 0, missing: 9 }),
-		facet({ column: 'many', distinct: 0, others: 70_000 })])).toEqual(new Set(['a', 'c', 'many']));
+		facet({ column: 'many', distinct: 0, others: 70_000 })]))
+		.toEqual(new Set(['a', 'c', 'many']));
 });
 
 it('orders by clicks: one way, the other, not at all; shift adds', () => {

@@ -12,8 +12,9 @@ it('reads the calculator off: most per GPU, and the cheapest', () => {
 		.toBe('At 290 tokens/s for each user b200 gives ~3,413 output tokens/s per GPU, 2.6 times '
 			+ 'as much as h100. h100 costs least: ~$0.1 per million output tokens.');
 	expect(calculatedText([off('b200', 2986, 0.2, true), off('h100', 1313, null)], 290))
-		.toBe('At 290 tokens/s for each user b200 gives 2,986 output tokens/s per GPU (measured at 350), '
-			+ '2.3 times as much as h100. b200 costs least: $0.2 per million output tokens.');
+		.toBe('At 290 tokens/s for each user b200 gives 2,986 output tokens/s per GPU '
+			+ '(measured at 350), 2.3 times as much as h100. b200 costs least: '
+			+ '$0.2 per million output tokens.');
 	expect(calculatedText([off('', 100, null)], 20))
 		.toBe('At 20 tokens/s for each user these runs give ~100 output tokens/s per GPU.');
 });

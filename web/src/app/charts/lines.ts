@@ -202,6 +202,7 @@ function rules(list: Rule[], ink: Ink, y: Plan): object[] {
 	/* A level in the upper half would cross a label at the top. */
 	const middle = y.scale === 'log' ? Math.sqrt(y.min * y.max) : (y.min + y.max) / 2;
 	const hasHigh = list.some(({ at }) => 'y' in at && at.y > middle);
+	const upright = hasHigh ? 'insideStartTop' : 'insideEndTop';
 	return list.length ? [{
 		type: 'line', id: 'rules', silent: true, data: [],
 		markLine: {
@@ -211,7 +212,7 @@ function rules(list: Rule[], ink: Ink, y: Plan): object[] {
 				...('x' in at ? { xAxis: at.x } : { yAxis: at.y }),
 				...(isNow && { lineStyle: { color: ink.accent, width: 2, type: 'solid' } }),
 				label: { formatter: text, color: ink.dim, fontFamily: FONT, fontSize: 11,
-					position: 'x' in at && hasHigh ? 'insideStartTop' : 'insideEndTop' } })),
+					position: 'x' in at ? upright : 'insideEndTop' } })),
 		},
 	}] : [];
 }

@@ -77,7 +77,8 @@ export function parallelOption(o: ParallelOptions, ink: Ink, size = USUAL_SIZE):
 		arrange(categories(answer, colourBy).map((v) => nameOf(answer.axes[colourBy].column, v)));
 	const opacity = answer.lines.length > LINES_FAINT ? 0.22 : 0.5;
 	const axis = answer.axes.map((a, i) => {
-		const name = isStacked ? labels[i] : labels[i].replace(/ (\([^)]*\))$/, '\n$1'); // the unit below
+		/* Side by side, the unit is below. */
+		const name = isStacked ? labels[i] : labels[i].replace(/ (\([^)]*\))$/, '\n$1');
 		const common = { id: String(i), dim: i, name, realtime: false };
 		if (!isNumeric(a))
 			return {
@@ -108,10 +109,13 @@ export function parallelOption(o: ParallelOptions, ink: Ink, size = USUAL_SIZE):
 			...(isStacked ? { layout: 'vertical', left: 24, right: 24, top: 30, bottom: 30 }
 				: { left: 70, right: 90, top: 44, bottom: 24 }),
 			parallelAxisDefault: {
-				...(isStacked ? { nameLocation: 'start', nameGap: 0 } : { nameLocation: 'end', nameGap: 16 }),
-				nameTruncate: { maxWidth: isStacked ? size.width : Math.max(NAME_PX_MIN, between - 8) },
+				nameLocation: isStacked ? 'start' : 'end',
+				nameGap: isStacked ? 0 : 16,
+				nameTruncate: { maxWidth: isStacked ? size.width
+					: Math.max(NAME_PX_MIN, between - 8) },
 				nameTextStyle: {
-					...(isStacked && { align: 'left', verticalAlign: 'bottom', padding: [0, 0, 8, -16],
+					...(isStacked && { align: 'left', verticalAlign: 'bottom',
+						padding: [0, 0, 8, -16],
 						textBorderColor: ink.card, textBorderWidth: 3 }),
 					color: ink.ink,
 					fontFamily: FONT,

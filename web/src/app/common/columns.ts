@@ -30,6 +30,10 @@ const isNumber = (c: ColumnOption): boolean =>
 	(c.kind === 'number' || c.kind === 'mixed') && (c.distinct > 0 || typeof c.min === 'number');
 const GROUPS_MAX = 60;
 
+/** What users set: suggested for filters and comparisons; the rest is found by its group or by search. */
+export const SET_ROLES: ColumnOption['role'][] = ['hardware', 'engine', 'version', 'precision', 'parallel',
+	'load', 'workload', 'argument'];
+
 /** Some of these runs differ in it; distinct is 0 where there are too many values to count. */
 export const varies = (c: ColumnOption | undefined): boolean =>
 	c !== undefined && (c.distinct > 1 || (c.distinct === 0 && !c.is_constant));

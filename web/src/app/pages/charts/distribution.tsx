@@ -70,9 +70,9 @@ function Row({ g, scale }: { g: DistributionGroup; scale: Scale }): ReactNode {
 			<td className="aside">{q.length === 7 && <Box q={q} scale={scale} colour={colour} />}</td>
 			<td className="aside"><Bars {...g.histogram} colour={colour} /></td>
 			<td className="num"><Num v={q[1]} /></td>
-			<td className="num"><Num v={q[2]} /></td>
+			<td className="num aside"><Num v={q[2]} /></td>
 			<td className="num"><strong><Num v={q[3]} /></strong></td>
-			<td className="num"><Num v={q[4]} /></td>
+			<td className="num aside"><Num v={q[4]} /></td>
 			<td className="num"><Num v={q[5]} /></td>
 		</tr>
 	);
@@ -116,7 +116,7 @@ export function Distribution({ columns, by, brush, only, usual }: Props): ReactN
 										{measured(scale.max)}{scale.isLog && ', logarithmic'}</th>
 									<th scope="col" className="aside">Histogram</th>
 									{['P5', 'P25', 'Median', 'P75', 'P95'].map((h) =>
-										<th key={h} scope="col" className="num">{h}</th>)}
+										<th key={h} scope="col" className={/25|75/.test(h) ? 'num aside' : 'num'}>{h}</th>)}
 								</tr></thead>
 								<tbody>{drawn.map((g) =>
 									<Row key={keyId(g.key)} g={g} scale={scale} />)}</tbody>

@@ -6,7 +6,7 @@ import type { Compare as Answer, CompareGroup } from '../../../lib/api';
 import { ApiError } from '../../api';
 import { useIsBlock } from '../../common/block';
 import { BoardMenu } from '../../common/board-menu';
-import { useColumns, type Columns } from '../../common/columns';
+import { SET_ROLES, useColumns, type Columns } from '../../common/columns';
 import type { ColumnOption } from '../../query';
 import { Explain } from '../../common/explain';
 import { Notes } from '../../common/notes';
@@ -262,9 +262,10 @@ function Unsplit({ split, groups, columns }: {
 
 const SUGGESTED_MAX = 8;
 
-/** Columns to compare by: what was set, not how a run ended. */
+/** Columns to compare by: what was set, suites, commits and tags; not how a run ended, or its number. */
 const suggested = (columns: Columns): ColumnOption[] =>
-	columns.groups.filter((c) => !c.same_as && c.role !== 'outcome').slice(0, SUGGESTED_MAX);
+	columns.groups.filter((c) => !c.same_as && (SET_ROLES.includes(c.role) || c.group === 'tags'
+		|| ['suite', 'provenance.engine_commit'].includes(c.column))).slice(0, SUGGESTED_MAX);
 
 function Start({ columns }: { columns: Columns }): ReactNode {
 	const target = usePageTarget();

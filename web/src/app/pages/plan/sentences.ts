@@ -24,12 +24,13 @@ export function calculatedText(rows: readonly Off[], speed: number): string {
 	const [first, second] = rows.filter((r) => r.tokens !== null);
 	const cheapest = rows.filter((r) => r.usd !== null).sort((a, b) => a.usd! - b.usd!).at(0);
 	const ratio = second?.tokens && first.tokens ? first.tokens / second.tokens : null;
+	const price = (r: Off): string => `${r.isMeasured ? '' : '~'}$${measured(r.usd!)}`;
 	return `At ${measured(speed)} tokens/s for each user ${first.color || 'these runs'} `
 		+ `give${first.color ? 's' : ''} ${offText(first, first.tokens!)} output tokens/s per GPU`
 		+ `${first.isMeasured && first.low !== null ? ` (measured at ${measured(first.low)})` : ''}`
 		+ `${ratio === null ? '' : `, ${ratio.toFixed(1)} times as much as ${second.color}`}.`
 		+ `${cheapest ? ` ${cheapest.color || 'These runs'} cost${cheapest.color ? 's' : ''} least: `
-			+ `${cheapest.isMeasured ? '' : '~'}$${measured(cheapest.usd!)} per million output tokens.` : ''}`;
+			+ `${price(cheapest)} per million output tokens.` : ''}`;
 }
 
 /** Which series gains most from the largest size that all of them have, and which least. */

@@ -6,6 +6,7 @@
 // Open ones are requested in one query.
 import { useMemo, useState, type ReactNode, type RefObject } from 'react';
 import { whole } from '../../../lib/format';
+import { SET_ROLES } from '../../common/columns';
 import { asked, isCondition, withCondition, type And } from '../../filter';
 import { Icon } from '../../parts/icon';
 import { Failure, Loading } from '../../parts/states';
@@ -30,14 +31,11 @@ const FOUND_MAX = 40;
 const SHOWN: [Shown, string][] = [['usual', 'Active runs'], ['excluded', 'Excluded runs'],
 	['archived', 'Archived runs'], ['all', 'All runs']];
 
-/** Usual parameters for filters; the rest is found by its group or by search. */
-const SUGGESTED: ColumnOption['role'][] = ['hardware', 'engine', 'version', 'precision', 'parallel',
-	'load', 'workload', 'argument'];
 const NOISE_VALUES = 20;
 
 /** Columns in which the runs differ, one for each way to split them, and those in use. */
 export function suggestions(items: ColumnOption[], filter: And): string[] {
-	const all = items.filter((o) => SUGGESTED.includes(o.role) && !o.is_constant
+	const all = items.filter((o) => SET_ROLES.includes(o.role) && !o.is_constant
 		&& !['load', 'load_kind'].includes(o.column) && (o.kind !== 'text' || o.distinct <= 200));
 	const first = all.filter((o) => o.differs && !o.same_as);
 	return [...new Set([...first, ...all.filter((o) => !o.same_as)].map((o) => o.column).slice(0, FIRST)
