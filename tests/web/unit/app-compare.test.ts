@@ -20,7 +20,7 @@ it('writes differences as people read them', () => {
 	expect(percent(-0.003)).toBe('−0.3 %');
 	expect(percent(12.34)).toBe('+1,234 %');
 	expect([percent(0), percent(-0.45), percent(1.04)]).toEqual(['0.0 %', '−45.0 %', '+104 %']);
-	expect([0.2, -0.005, 0, 2].map(roundPercent)).toEqual(['+20 %', '−0.5 %', '0 %', '+200 %']);
+	expect([0.2, -0.005, 0, 10].map(roundPercent)).toEqual(['+20 %', '−0.5 %', '0 %', '+1,000 %']);
 	expect([percent(0.1263), percent(-0.0385), percent(0.000018), percent(0.004862)])
 		.toEqual(['+12.6 %', '−3.9 %', '0.0 %', '+0.5 %']);
 	expect(intervalText([0.0721, 0.0724])).toBe('+7.21 % to +7.24 %');

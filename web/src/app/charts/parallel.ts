@@ -107,7 +107,7 @@ export function parallelOption(o: ParallelOptions, ink: Ink, size = USUAL_SIZE):
 	return {
 		parallel: {
 			...(isStacked ? { layout: 'vertical', left: 24, right: 24, top: 30, bottom: 30 }
-				: { left: 70, right: 90, top: 44, bottom: 24 }),
+				: { left: 70, right: 90, top: 54, bottom: 24 }),
 			parallelAxisDefault: {
 				nameLocation: isStacked ? 'start' : 'end',
 				nameGap: isStacked ? 0 : 16,

@@ -6,6 +6,8 @@ import { intervalText, percent, roundPercent, type Tone } from './interval';
 
 const WIDTH = 260, ROW = 22, HEAD = 26, SIDE = 26;
 const REACH_MIN = 0.02, REACH_MAX = 10, TICKS_MAX = 3, FEW = 6, WILD = 3;
+/** From this reach on only the ends have room for their numbers. */
+const WIDE = 5;
 
 export interface Effect { effect: number | null; interval: number[] | null }
 export interface Range { reach: number; step: number }
@@ -39,7 +41,8 @@ export function ForestAxis({ range }: { range: Range }): ReactNode {
 			aria-label={`Axis from ${roundPercent(-range.reach)} to ${roundPercent(range.reach)}`}>
 			{ticksOf(range).map((v) => (
 				<g key={v}>
-					{(v === 0 || Math.abs(v) === range.reach || range.reach / range.step < TICKS_MAX - 0.5) && (
+					{(v === 0 || Math.abs(v) === range.reach
+						|| (range.reach < WIDE && range.reach / range.step < TICKS_MAX - 0.5)) && (
 						<text x={across(range, v)} y={14} textAnchor="middle">{v === 0 ? '0' : v < -1 ? '' : roundPercent(v)}</text>)}
 					<line x1={across(range, v)} x2={across(range, v)} y1={HEAD - 6} y2={HEAD} className="tick" />
 				</g>

@@ -21,7 +21,8 @@ export function percent(v: number | null | undefined, digits = 2): string {
 
 /** "+20 %", "−0.5 %": of a round number, at the tick of an axis. */
 export const roundPercent = (v: number): string =>
-	`${v < 0 ? '−' : v > 0 ? '+' : ''}${Number(Math.abs(v * 100).toPrecision(6))} %`;
+	`${v < 0 ? '−' : v > 0 ? '+' : ''}${Math.abs(v) < 10 ? Number(Math.abs(v * 100).toPrecision(6))
+		: whole(Math.abs(v * 100))} %`;
 
 /** No line ends between a number and its "%". */
 export const withUnits = (text: string): string => text.replace(/ %/g, '\u00a0%');
