@@ -325,7 +325,7 @@ void dashboard_add_answer(const struct fetch_reply *r, struct buf *out)
 	const char *text = is_page(body) ? meaning(r->status, body) : NULL;
 
 	if (json_parse(&a, body, &answer, NULL) == 0)
-		detail = json_text(json_get(answer, "detail"), body);
+		detail = json_text(json_get(answer, "detail"), STR(""));
 	else if (!is_page(body))
 		detail = body;
 	detail.n = detail.n < ANSWER_BYTES_SHOWN ? detail.n : ANSWER_BYTES_SHOWN;
