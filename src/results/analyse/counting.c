@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * counting.c - which runs count for a metric: not failed ones, nor those in which it is INVALID; and
- * the notes on those that do not; see analyse_internal.h.
+ * counting.c - which runs count for a metric: not failed ones, nor those in which it is INVALID;
+ * and the notes on those that do not; see analyse_internal.h.
  */
 #include <assert.h>
 #include <math.h>
