@@ -77,7 +77,8 @@ export function parallelOption(o: ParallelOptions, ink: Ink, size = USUAL_SIZE):
 		arrange(categories(answer, colourBy).map((v) => nameOf(answer.axes[colourBy].column, v)));
 	const opacity = answer.lines.length > LINES_FAINT ? 0.22 : 0.5;
 	const axis = answer.axes.map((a, i) => {
-		const name = isStacked ? labels[i] : labels[i].replace(/ (\([^)]*\))$/, '\n$1'); // the unit below
+		const inTwoLines = labels[i].replace(/ (\([^)]*\))$/, '\n$1'); // the unit below
+		const name = isStacked ? labels[i] : inTwoLines;
 		const common = { id: String(i), dim: i, name, realtime: false };
 		if (!isNumeric(a))
 			return {
