@@ -182,7 +182,8 @@ static const struct {
 	{ { .request_rate = INFINITY, .burstiness = 1, .timestamps_s = epoch_s }, 2, ERR_USAGE,
 	  "timestamps: request 0 is due 1700000000.0 s after the start, expected at most a year "
 	  "(31536000 s); they look like seconds since 1970: subtract the first one from all" },
-	{ { .request_rate = INFINITY, .burstiness = 1, .timestamps_s = epoch_least_s }, 1, ERR_USAGE,
+	{ { .request_rate = INFINITY, .burstiness = 1, .timestamps_s = epoch_least_s },
+	  1, ERR_USAGE,
 	  "timestamps: request 0 is due 1000000000.0 s after the start, expected at most a year "
 	  "(31536000 s); they look like seconds since 1970: subtract the first one from all" },
 	{ { .request_rate = INFINITY, .burstiness = 1, .timestamps_s = epoch_most_s }, 1, ERR_USAGE,

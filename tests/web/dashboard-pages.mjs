@@ -388,9 +388,11 @@ async function compares(page, url) {
 		list.map((v) => `${v.value} ${v.count}`).sort())))).size;
 	ok(divisions > 1, 'the groups differ in more than one way');
 	equal(await parameters(), divisions,
-		'only parameters that differ between groups are listed, and those that divide them alike once');
+		'only parameters that differ between groups are listed, '
+		+ 'and those that divide them alike once');
 	await page.click('section[aria-label="Differing parameters"] button');
-	equal(await parameters(), answer.parameters.length - between.length + divisions, 'the others on a click');
+	equal(await parameters(), answer.parameters.length - between.length + divisions,
+		'the others on a click');
 	await page.selectOption('.pick:has-text("Baseline") select', { value: '1' });
 	await page.waitForURL(/base=1/);
 	const other = await ask(url, '/api/data/compare', question(groups, { baseline: 1 }));
