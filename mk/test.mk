@@ -46,7 +46,8 @@ $(O)/less/profllm: $(LESS_OBJ) $(O)/obj/assets.o $(O)/obj/app.o
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
-suite: $(if $(filter cli,$(WHAT)),$(O)/less/profllm $(O)/client/profllm $(O)/bench/fault)
+suite: $(if $(filter cli,$(WHAT)),$(O)/less/profllm $(O)/client/profllm $(O)/bench/fault \
+		$(O)/experiment-config.schema.json)
 
 suite: $(if $(filter unit,$(WHAT)),units) $(if $(filter cli load web,$(WHAT)),$(O)/profllm) \
 		$(if $(filter web,$(WHAT)),$(O)/bench/timeline)
