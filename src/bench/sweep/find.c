@@ -431,6 +431,8 @@ done:
 		f->is_interrupted = true;
 	point_release(&point);
 	words_release(&w);
+	r->opts = NULL;
+	r->derived = NULL;
 	return rc;
 }
 

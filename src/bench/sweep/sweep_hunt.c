@@ -3,6 +3,7 @@
  * sweep_hunt.c - see sweep_internal.h: the files a search writes, and following the boundary
  * (--hover).
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -137,6 +138,7 @@ static const struct json_value *element_of(struct hunt *h, const struct search_o
 	struct json_writer w = json_writer(&text);
 	struct json_value *out = NULL;
 
+	assert(o || f);
 	sla_text(h->asked, ", ", &sla);
 	json_begin_object(&w);
 	json_member_value(&w, "serve", h->serve);

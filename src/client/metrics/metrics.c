@@ -468,8 +468,9 @@ static struct metrics_spread spread_of(const struct metrics_class_request *v, si
 	size_t k = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		double value = *(const double *)((const char *)&v[i] + offset);
+		double value;
 
+		memcpy(&value, (const char *)&v[i] + offset, sizeof(value));
 		if (v[i].priority == priority && v[i].is_completed && !isnan(value))
 			room[k++] = value;
 	}

@@ -261,7 +261,7 @@ void cli_terminal_taken(const char *enter, const char *leave)
 	atomic_store(&screen_leave, leave);
 	if (leave && !is_registered) {
 		atexit(undo_screen);
-		at_quick_exit(undo_screen);
+		(void)at_quick_exit(undo_screen);
 	}
 	is_registered |= leave != NULL;
 	for (size_t i = 0; i < sizeof(caught) / sizeof(*caught); i++)
@@ -351,7 +351,7 @@ static void remember_claim(const char *path)
 
 	atomic_store(&claimed, path);
 	if (!is_registered)
-		at_quick_exit(give_up_claimed);
+		(void)at_quick_exit(give_up_claimed);
 	is_registered = true;
 }
 

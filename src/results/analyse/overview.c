@@ -105,8 +105,8 @@ static void judge_rows(struct overview *o)
 
 static bool has_any(const struct overview *o, size_t metric)
 {
-	return o->s.rows.n && (memchr(o->keep[metric], true, o->s.rows.n) ||
-			       memchr(o->is_invalid[metric], true, o->s.rows.n));
+	return o->s.rows.n && (memchr(o->keep[metric], 1, o->s.rows.n) ||
+			       memchr(o->is_invalid[metric], 1, o->s.rows.n));
 }
 
 /* ---- loads ---- */

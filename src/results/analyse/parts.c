@@ -134,11 +134,12 @@ int parts_select_by(const struct analyse_request *r, const struct filter *f,
 		    const struct str *column, size_t n_columns, struct rows *out, struct err *e)
 {
 	const size_t n_all = n_columns + COUNTED_COLUMNS;
-	struct str *all = arena_alloc(r->arena, n_all * sizeof(*all));
 	struct query q = { .filter = f };
 	struct answer count;
+	struct str *all;
 
 	assert(r->view && r->arena && n_columns > 0);
+	all = arena_alloc(r->arena, n_all * sizeof(*all));
 	*out = (struct rows){ 0 };
 	if (parts_bool(r->body, "include_invalid", &out->verdicts.is_everything, e) < 0)
 		return -1;

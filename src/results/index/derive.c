@@ -472,9 +472,13 @@ static double configuration(const struct inputs *in)
 
 	if (in->v[IN_CONFIG_HASH].kind != VALUE_TEXT)
 		return 0;
-	for (size_t i = 0; i < COUNT(part); i++)
-		hash = mixed(hash, value_is_missing(in->v[part[i]]) ? (struct value){ 0 } :
-								      in->v[part[i]]);
+	for (size_t i = 0; i < COUNT(part); i++) {
+		struct value v = in->v[part[i]];
+
+		if (value_is_missing(v))
+			v = (struct value){ 0 };
+		hash = mixed(hash, v);
+	}
 	return (double)((hash >> (64 - CONFIGURATION_BITS)) + 1);
 }
 

@@ -886,8 +886,9 @@ struct value view_formula_value(const struct index_view *v, const struct view_fo
 		operand[i] = x.kind == VALUE_NUMBER ? x.number : NAN;
 	}
 	y = f->formula.n_columns ? formula_value(&f->formula, operand) : NAN;
-	return isnan(y) ? (struct value){ .kind = VALUE_ABSENT } :
-			  (struct value){ .kind = VALUE_NUMBER, .number = y };
+	if (isnan(y))
+		return (struct value){ .kind = VALUE_ABSENT };
+	return (struct value){ .kind = VALUE_NUMBER, .number = y };
 }
 
 int index_select(const struct index_view *v, const struct filter *f, unsigned shown,

@@ -146,8 +146,11 @@ void cells_put_text(struct cells *c, const char *name, struct str text)
 
 void cells_put_number(struct cells *c, const char *name, double v)
 {
-	cells_put(c, str_of(name), isnan(v) ? (struct value){ .kind = VALUE_NULL } :
-					      (struct value){ .kind = VALUE_NUMBER, .number = v });
+	struct value x = { .kind = VALUE_NUMBER, .number = v };
+
+	if (isnan(v))
+		x = (struct value){ .kind = VALUE_NULL };
+	cells_put(c, str_of(name), x);
 }
 
 static bool is_infinite(struct str s, double *out)
