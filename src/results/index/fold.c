@@ -188,6 +188,7 @@ static struct summary summarise(const struct index_view *v, const struct fold *f
 	double few[FEW_NUMBERS], *number = few;
 	struct summary s;
 
+	assert(h || formula);
 	if (all > FEW_NUMBERS)
 		number = mem_array(all, sizeof(*number));
 	for (size_t i = 0; i < all; i++) {
