@@ -419,7 +419,7 @@ static void *spin(void *self)
 static void large_values(const char *url)
 {
 	struct arena a = { 0 };
-	char *text = arena_alloc(&a, LARGE_BYTES);
+	char *text;
 	atomic_bool is_over = false;
 	uint64_t random = 1;
 	pthread_t busy[THREADS];
@@ -427,6 +427,7 @@ static void large_values(const char *url)
 
 	if (!str_starts(str_of(url), STR("postgres")))
 		return;
+	text = arena_alloc(&a, LARGE_BYTES);
 	for (size_t i = 0; i < LARGE_BYTES; i++)
 		text[i] = (char)('0' + ((random = random * 6364136223846793005u + 1) >> 33) % 64);
 	s = open_store(arena_printf(&a, "%s&tcp_user_timeout=10000", url), false);

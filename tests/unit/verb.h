@@ -345,7 +345,7 @@ static const char *const verb_serve_varies[] = {
 	"-profllm.sketches.", "-rps_change_events", "-profllm.verdicts.", "Slow gaps: ",
 	"Slow by server", "Settled means: ", "Prompt salt: ", "salt_key = ", "runs.saved = ",
 	"the saved result is that of run ", "requests_role_first = ", "-Mean TTFT with/without",
-	"-Maximum TTFT", "-|:-",
+	"-Maximum TTFT", "-|:-", "-| `",
 	"Median TTFT of attempted (ms): ", "context_slope_ms = ",
 	"TTFT per 1000 prompt tokens (ms): ", "-profllm.percentiles", "itl_segment_ms.n = ", "/4"
 	" [", "/2 [",
