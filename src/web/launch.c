@@ -44,8 +44,8 @@
 #define JOBS_LOOKED_AT 1000
 #define CHECK_SECONDS 5
 #define CHECK_FILE_BYTES_MAX (16u << 20) /* of a plan */
-#ifdef __SANITIZE_ADDRESS__
-#define CHECK_MEMORY_BYTES_MAX 0         /* its shadow alone has more */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define CHECK_MEMORY_BYTES_MAX 0         /* a shadow alone has more */
 #else
 #define CHECK_MEMORY_BYTES_MAX (1u << 30)
 #endif
