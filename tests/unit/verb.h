@@ -314,11 +314,18 @@ static inline void verb_mask_times(struct buf *b)
 static inline void verb_replace(struct buf *b, const char *what, const char *with)
 {
 	struct buf out = { 0 };
+	size_t n = strlen(what);
 	const char *from = b->data, *at;
 
-	for (; *what && (at = strstr(from, what)); from = at + strlen(what)) {
+	while (n && (at = strstr(from, what))) {
+		/* A port may be a part of a longer number by chance. */
+		bool is_part = isdigit((unsigned char)*what) &&
+			       (isdigit((unsigned char)at[n]) ||
+				(at > b->data && (isdigit((unsigned char)at[-1]) || at[-1] == '.')));
+
 		buf_add(&out, from, (size_t)(at - from));
-		buf_add_text(&out, with);
+		buf_add_text(&out, is_part ? what : with);
+		from = at + n;
 	}
 	buf_add_text(&out, from);
 	buf_add_char(&out, '\0');
