@@ -319,9 +319,10 @@ static inline void verb_replace(struct buf *b, const char *what, const char *wit
 
 	while (n && (at = strstr(from, what))) {
 		/* A port may be a part of a longer number by chance. */
+		char before = at > b->data ? at[-1] : ' ';
 		bool is_part = isdigit((unsigned char)*what) &&
 			       (isdigit((unsigned char)at[n]) ||
-				(at > b->data && (isdigit((unsigned char)at[-1]) || at[-1] == '.')));
+				isdigit((unsigned char)before) || before == '.');
 
 		buf_add(&out, from, (size_t)(at - from));
 		buf_add_text(&out, is_part ? what : with);
