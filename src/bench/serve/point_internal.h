@@ -6,7 +6,7 @@
  *              before there is a server
  *   setup.c    model, tokenizer, dataset, alignment with the server, the plan
  *   measure.c  the record, ready check, warm-up, the main run
- *   beside.c   runs during the load: probes, profiler, /metrics, the machine
+ *   beside.c   what is measured during the load: probes, profiler, /metrics, the machine
  *   score.c    what is found in the record once load is over, and the report
  *   dealt.c    a run that several processes make together
  *   calibrate.c  the error of the client itself, measured after the main run

@@ -784,7 +784,7 @@ static void note_searches(struct capacity *c)
 			   others == 1 ? "it" : "they");
 	if (c->n_at_once)
 		parts_note(&c->notes, "%s run%s searched for the largest number of requests at once, "
-			   "which is no request rate: see capacity_concurrency on Runs",
+			   "which is not a request rate; Runs has it as capacity_concurrency",
 			   arena_count(c->r->arena, c->n_at_once), c->n_at_once == 1 ? "" : "s");
 }
 
