@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# fuzz.sh TARGET...: runs each fuzz target for SECONDS_EACH; one line per target.
+# fuzz.sh TARGET...: runs each fuzz target for SECONDS_EACH; one line per target, with the seconds of
+# processor time that it had.
 #
 # New inputs go to $O/fuzz/work/TARGET, a crash to $O/fuzz/crash/TARGET; the corpus in the
 # tree is only read. Exit status 1 when any target failed. `fuzz.sh --minimise TARGET...` copies the
@@ -8,6 +9,7 @@
 set -u
 : "${O:=build}" "${SECONDS_EACH:=60}"
 status=0
+TIMEFORMAT='%U %S'
 if [ "${1-}" = --minimise ]; then
 	shift
 	for target in "$@"; do
@@ -26,16 +28,15 @@ for target in "$@"; do
 	mkdir -p "$work" "$crash"
 	seed=tests/fuzz/corpus/$target
 	[ -d "$seed" ] || seed=
-	if "$O/fuzz/$target" -max_total_time="$SECONDS_EACH" -timeout=10 -rss_limit_mb=2048 \
-		-print_final_stats=1 -artifact_prefix="$crash/" "$work" $seed >"$log" 2>&1; then
-		word=clean
-	else
+	word=clean
+	used=$( { time "$O/fuzz/$target" -max_total_time="$SECONDS_EACH" -timeout=10 -rss_limit_mb=2048 \
+		-print_final_stats=1 -artifact_prefix="$crash/" "$work" $seed >"$log" 2>&1; } 2>&1) || {
 		word="FAILED (see $log and $crash)"
 		status=1
-	fi
+	}
 	runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
 	cover=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$log" | tail -n 1)
-	printf 'fuzz %-12s %4s s  %9s runs  %5s edges  %s\n' \
-		"$target" "$SECONDS_EACH" "${runs:-?}" "${cover:-?}" "$word"
+	printf 'fuzz %-12s %4.0f s  %9s runs  %5s edges  %s\n' "$target" \
+		"$(awk '{ print $1 + $2 }' <<<"$used")" "${runs:-?}" "${cover:-?}" "$word"
 done
 exit $status

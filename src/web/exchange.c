@@ -416,6 +416,8 @@ static unsigned status_of(const struct web_answer *a, const struct err *e)
 {
 	if (a->status >= 400)
 		return a->status;
+	if (e->kind == ERR_DATABASE_UNREACHABLE || e->kind == ERR_STORE_BUSY)
+		return 503;
 	return e->code == ERR_USAGE ? 400 : 500;
 }
 
@@ -516,9 +518,11 @@ void exchange_work(struct exchange *x)
 		   x->route->handle(r, a, &e) < 0) {
 		unsigned status = status_of(a, &e);
 
-		if (status == 500)
+		if (status >= 500 && e.code != ERR_USAGE)
 			log_say(x->web, x, "error", e.text);
 		exchange_refuse(x, status, "%s", e.text);
+		if (status == 503)
+			exchange_add_header(x, "Retry-After", "5");
 	} else if (!a->type && !a->pull && a->fd < 0 && a->status != 204) {
 		end_answer(x);
 	}
