@@ -12,7 +12,7 @@
 #include "check.h"
 #include "mutate.h"
 #include "results/store/store.h"
-#include "web/route.h"
+#include "web/web_internal.h"
 
 #define RUNS 40
 
@@ -50,10 +50,14 @@ static struct index_view *runs(void)
 /* The route's answer, which is refused with a sentence or is one object. */
 static void ask(const struct web_route *route, struct web_request *r)
 {
+	static struct web w; /* keeps an answer only until the next question */
 	struct web_answer a = { .fd = -1 };
 	struct json_value *v;
 	struct err e = { 0 };
 
+	answers_begin(&w.kept);
+	r->web = &w;
+	r->route = route;
 	r->method = route->method;
 	a.json = json_writer(&a.body);
 	json_begin_object(&a.json);
@@ -64,6 +68,7 @@ static void ask(const struct web_route *route, struct web_request *r)
 		CHECK(json_parse(r->arena, buf_str(&a.body), &v, &e) == 0);
 	}
 	buf_release(&a.body);
+	answers_release(&w.kept);
 }
 
 static void ask_all(const struct web_routes *routes, const char *method, struct web_request *r)
