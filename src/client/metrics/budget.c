@@ -15,7 +15,7 @@
 
 const char *budget_stamps_name(uint32_t stamps)
 {
-#define X(name, text) [BUDGET_##name] = text,
+#define X(name, text) [BUDGET_##name] = (text),
 	static const char *const names[] = { BUDGET_STAMPS(X) };
 #undef X
 

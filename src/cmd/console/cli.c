@@ -212,7 +212,7 @@ void cli_warn(const char *text)
 
 static void write_text(const char *text)
 {
-	int error = errno;
+	int error = errno; /* of the interrupted thread. NOLINT(bugprone-signal-handler) */
 
 	if (text && write(STDERR_FILENO, text, strlen(text)) < 0)
 		error = 0; /* the terminal is gone */

@@ -138,7 +138,7 @@ static const struct config_server server_defaults = {
 
 #define SET(what, type, text)                                                       \
 	const struct opt_set config_##what##_set = {                                \
-		.command = text, .row = what##_rows, .bytes = sizeof(type),         \
+		.command = (text), .row = what##_rows, .bytes = sizeof(type),         \
 		.n = sizeof(what##_rows) / sizeof(*what##_rows),                    \
 		.defaults = &what##_defaults,                                       \
 	}

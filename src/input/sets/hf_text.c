@@ -24,7 +24,7 @@ static const char *const prompt_columns[] = {
 static const char *const answer_columns[] = {
 	"completion", "response", "answer", "output", "solution", "answers",
 };
-#define COUNT(array) (sizeof(array) / sizeof(*array))
+#define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
 struct found_columns {
 	const char *prompt, *answer; /* columns of the first row that has any */

@@ -63,7 +63,7 @@ static const struct markdown_col startup_columns[] = {
 	{ "avg_warm_compilation_time", "Mean warm compilation (s)" },
 };
 
-#define COLUMNS(a) a, sizeof(a) / sizeof(*a)
+#define COLUMNS(a) a, sizeof(a) / sizeof(*(a))
 static const struct { const struct markdown_col *column; size_t n; } tables[MARKDOWN_KINDS] = {
 	[MARKDOWN_LATENCY] = { COLUMNS(latency_columns) },
 	[MARKDOWN_THROUGHPUT] = { COLUMNS(throughput_columns) },

@@ -39,7 +39,7 @@
 #define GIVE_UP_SHARE 0.3
 #define P99_SHARE 0.01
 /* Placement of the next level: offsets of the curve's argument, distance from the crossing. */
-#define OFFSET_BELOW -0.5
+#define OFFSET_BELOW (-0.5)
 #define OFFSET_ABOVE 0.8
 #define OFFSET_MAX 0.25
 #define OFFSET_MAX_MEANS 0.06  /* their errors are small, and their curves bend */

@@ -90,7 +90,7 @@ static const double e2e_bounds[] = {
 	240.0, 480.0, 960.0, 1920.0, 7680.0,
 };
 
-#define BOUNDS(a) a, sizeof(a) / sizeof(*a)
+#define BOUNDS(a) a, sizeof(a) / sizeof(*(a))
 static const struct event_shape {
 	const char *name, *help;
 	const double *bound;
@@ -179,7 +179,7 @@ static void rows_write(const struct counter_row *row, size_t n, const struct buf
 	}
 }
 
-#define ROWS(a) a, sizeof(a) / sizeof(*a)
+#define ROWS(a) a, sizeof(a) / sizeof(*(a))
 
 static void spec_write(const struct counters *c, struct buf *labels, struct buf *out)
 {
