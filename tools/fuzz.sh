@@ -29,7 +29,7 @@ for target in "$@"; do
 	seed=tests/fuzz/corpus/$target
 	[ -d "$seed" ] || seed=
 	word=clean
-	used=$( { time "$O/fuzz/$target" -max_total_time="$SECONDS_EACH" -timeout=10 -rss_limit_mb=2048 \
+	used=$( { time "$O/fuzz/$target" -max_total_time="$SECONDS_EACH" -timeout=60 -rss_limit_mb=2048 \
 		-print_final_stats=1 -artifact_prefix="$crash/" "$work" $seed >"$log" 2>&1; } 2>&1) || {
 		word="FAILED (see $log and $crash)"
 		status=1

@@ -112,6 +112,9 @@ static void test_texts(void **state)
 		{ SENTENCE, "{\"token\": null, \"secret\": true, \"cookie\": \"\"}",
 		  "{\"token\": null, \"secret\": true, \"cookie\": \"\"}" },
 		{ SENTENCE, "{\"api_key\": [\"a\", \"b]\"], \"x\": 1}", "{\"api_key\": \"***\", \"x\": 1}" },
+		/* A string that ends where the value would begin. */
+		{ SENTENCE, "{\"s\": \"{'api_key': \", \"n\": \"1\"}", "{\"s\": \"{'api_key': \", \"n\": \"1\"}" },
+		{ SENTENCE, "5\" wide {'api_key': \"x\"}", "5\" wide {'api_key': \"***\"}" },
 		{ SENTENCE, "{\"s\": \"{\\\"api_key\\\": \\\"x\\\", \\\"pin\\\": 5}\"}",
 		  "{\"s\": \"{\\\"api_key\\\": \\\"***\\\", \\\"pin\\\": 5}\"}" },
 		{ SENTENCE, "{\"s\": \"{\\\"api_key\\\": 5}\"}", "{\"s\": \"{\\\"api_key\\\": ***}\"}" },

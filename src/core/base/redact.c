@@ -576,6 +576,16 @@ static bool hide_userinfo(struct secret_finder *f, struct str scheme, size_t i,
 
 /* ---- the pass ---- */
 
+/*
+ * Whether the string around a name ends where its value would begin, as in {"text": "{'api_key':"}. What
+ * follows must be JSON's, because a quote of other texts need not have a partner.
+ */
+static bool ends_before(const struct secret_finder *f, size_t name, size_t value)
+{
+	return name < f->string_end && value == f->string_end &&
+	       memchr(",}]", char_at(f, skip_blanks(f, value + 1)), 4);
+}
+
 /* A quote at f->at. */
 static bool at_quote(struct secret_finder *f, size_t width, struct secret_span *out)
 {
@@ -597,7 +607,9 @@ static bool at_quote(struct secret_finder *f, size_t width, struct secret_span *
 	next = skip_blanks(f, end + width);
 	value = skip_blanks(f, next + 1);
 	f->string_width = 0;
-	if (char_at(f, next) == ':' && is_headers(name)) {
+	if (ends_before(f, begin, value)) {
+		f->at = value;
+	} else if (char_at(f, next) == ':' && is_headers(name)) {
 		f->headers_end = value_end(f, value);
 		f->at = value;
 	} else if (char_at(f, next) == ':' && is_hidden(f, name, &is_learned)) {

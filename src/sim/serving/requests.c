@@ -195,7 +195,8 @@ static int count(struct requests *r, const struct tokenizer *t, const struct req
 	if (q->kind == REQUEST_IDS) {
 		if (is_wrapped)
 			rc = encode(r, t, CHAT_BEFORE, false, e);
-		ids_add(&r->tokens, r->given.id + q->at, q->n);
+		if (q->n)
+			ids_add(&r->tokens, r->given.id + q->at, q->n);
 		return is_wrapped && rc == 0 ? encode(r, t, CHAT_BEHIND, false, e) : rc;
 	}
 	if (q->n)
