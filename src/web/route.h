@@ -95,5 +95,5 @@ struct web_route {
 /* The rows of one file; routes.c has the list of these lists. */
 struct web_routes { const struct web_route *route; size_t n; };
 extern const struct web_routes filters_routes, data_routes, export_routes, analysis_routes,
-	upload_routes, job_routes, live_routes, server_routes, login_routes, prices_routes,
-	series_routes, tags_routes;
+	upload_routes, job_routes, live_routes, login_routes, prices_routes, series_routes,
+	tags_routes;

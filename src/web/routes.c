@@ -22,6 +22,8 @@
 #include "web/api.h"
 #include "web/web_internal.h"
 
+static const struct web_routes server_routes;
+
 static const struct web_routes *const lists[] = {
 	&server_routes, &login_routes, &upload_routes, &job_routes, &live_routes, &filters_routes,
 	&data_routes, &series_routes, &export_routes, &analysis_routes, &prices_routes,
@@ -672,4 +674,4 @@ static const struct web_route routes[] = {
 	{ "GET", "/api/health/ready", ROUTE_OPEN | ROUTE_QUICK, ready },
 	{ "GET", "/metrics", ROUTE_QUICK, metrics_page },
 };
-const struct web_routes server_routes = { routes, sizeof(routes) / sizeof(*routes) };
+static const struct web_routes server_routes = { routes, sizeof(routes) / sizeof(*routes) };

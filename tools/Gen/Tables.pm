@@ -12,15 +12,15 @@ use Exporter qw(import);
 use Gen::Schema;
 our @EXPORT_OK = qw(check_unicode unicode_tables check_chat chat_rows);
 
-# Name in the file, C type, C name.
+# Name in the file, C type, C name; static: only the file that includes the tables uses it.
 my @UNICODE = (
-	['stand_in', 'struct unicode_stand_in', 'unicode_stand_in'],
-	['word', 'struct unicode_range', 'unicode_word'],
-	['class_start', 'uint32_t', 'unicode_class_start'],
-	['punctuation', 'struct unicode_range', 'unicode_punctuation'],
-	['hidden', 'struct unicode_range', 'unicode_hidden'],
-	['lower', 'struct unicode_lower', 'unicode_lower'],
-	['break', 'uint32_t', 'unicode_break'],
+	['stand_in', 'static const struct unicode_stand_in', 'unicode_stand_in'],
+	['word', 'static const struct unicode_range', 'unicode_word'],
+	['class_start', 'static const uint32_t', 'unicode_class_start'],
+	['punctuation', 'static const struct unicode_range', 'unicode_punctuation'],
+	['hidden', 'const struct unicode_range', 'unicode_hidden'],
+	['lower', 'const struct unicode_lower', 'unicode_lower'],
+	['break', 'const uint32_t', 'unicode_break'],
 );
 my $LIMIT = 0x30000; # UNICODE_NORM_LIMIT
 my $BLOCK = 32;      # UNICODE_NORM_BLOCK
@@ -51,7 +51,7 @@ sub wrapped(@items) {
 }
 
 sub array($type, $name, @items) {
-	return "const $type ${name}[] = {\n" . wrapped(@items) . "};\n";
+	return "$type ${name}[] = {\n" . wrapped(@items) . "};\n";
 }
 
 # Kinds by number, blocks of kinds that differ, and which block each 32 code points have.
@@ -74,9 +74,9 @@ sub norm_tables($schema) {
 		}
 		push @blocks, $block{$key};
 	}
-	return array('uint16_t', 'unicode_norm_kind', @kind) .
-		array('uint16_t', 'unicode_norm_block', @blocks) .
-		array('uint8_t', 'unicode_norm_of', @bytes);
+	return array('const uint16_t', 'unicode_norm_kind', @kind) .
+		array('const uint16_t', 'unicode_norm_block', @blocks) .
+		array('const uint8_t', 'unicode_norm_of', @bytes);
 }
 
 sub unicode_tables($schema) {
@@ -84,10 +84,11 @@ sub unicode_tables($schema) {
 
 	for (@UNICODE) {
 		my ($name, $type, $c) = @$_;
+		my ($storage) = $type =~ /^(.*const)/;
 
 		$out .= array($type, $c, map { @$_ > 1 ? '{ ' . join(', ', @$_) . ' }' : $_->[0] }
 			rows_of($schema, $name));
-		$out .= "const size_t ${c}_count = sizeof $c / sizeof *$c;\n";
+		$out .= "$storage size_t ${c}_count = sizeof $c / sizeof *$c;\n";
 	}
 	return $out . norm_tables($schema);
 }

@@ -263,7 +263,8 @@ static void put_ours(struct json_writer *w, const struct latency_runs *r,
 	json_end_object(w);
 }
 
-void latency_values(const struct latency_runs *r, struct buf *out)
+/* For the PyTorch benchmark file: the samples as a list. */
+static void latency_values(const struct latency_runs *r, struct buf *out)
 {
 	struct json_writer w = json_writer(out);
 
@@ -273,7 +274,8 @@ void latency_values(const struct latency_runs *r, struct buf *out)
 	json_end_array(&w);
 }
 
-void latency_extra(const struct latency_facts *f, struct buf *out)
+/* The additional members of its record: a JSON object. */
+static void latency_extra(const struct latency_facts *f, struct buf *out)
 {
 	struct json_writer w = json_writer(out);
 

@@ -116,6 +116,3 @@ struct latency_config {
 /* The result file (indent 4, no line end, as upstream): upstream's keys, then "profllm". */
 void latency_json(const struct latency_runs *runs, const struct latency_facts *f,
 		  const struct latency_config *config, struct buf *out);
-/* For the PyTorch benchmark file: the samples as a list, and the additional members. */
-void latency_values(const struct latency_runs *runs, struct buf *out);
-void latency_extra(const struct latency_facts *f, struct buf *out);

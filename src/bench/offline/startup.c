@@ -339,7 +339,8 @@ static void put_metric(struct json_writer *w, const struct startup_metric *m, bo
 	offline_put_percentiles(w, key, m->percentile);
 }
 
-void startup_extra(const struct startup_metric *m, struct buf *out)
+/* The additional members of a metric's PyTorch record: a JSON object. */
+static void startup_extra(const struct startup_metric *m, struct buf *out)
 {
 	struct json_writer w = json_writer(out);
 

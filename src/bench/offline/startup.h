@@ -93,8 +93,6 @@ void startup_terminal_ours(const struct startup_runs *runs, struct buf *out);
  * members of ours (a JSON object), then what belongs to starts.
  */
 void startup_json(const struct startup_runs *runs, struct str ours, struct buf *out);
-/* The additional members of a metric's PyTorch record: a JSON object. */
-void startup_extra(const struct startup_metric *m, struct buf *out);
 
 struct startup_opts {
 	struct offline_opts common;

@@ -437,7 +437,8 @@ static void name_kept(const struct budget_level *l, const char *machine, struct 
 		   lround(log2(l->streams)), lround(log2(l->events_per_s)));
 }
 
-int calibrate_keep(const struct budget *b, struct err *e)
+/* Stores a budget for later runs; -1 with the reason. */
+static int calibrate_keep(const struct budget *b, struct err *e)
 {
 	char machine[DIGEST_HEX];
 	struct buf folder = { 0 }, name = { 0 }, text = { 0 };
@@ -488,7 +489,11 @@ static int try_kept(const char *path, const char *machine, const struct budget_l
 	return 0;
 }
 
-int calibrate_find(const struct budget_level *run, struct budget *out, struct err *e)
+/*
+ * The nearest budget stored by this build on this machine that fits; out->rounds is 0 without one.
+ * -1: a file is damaged, e names it; its content is not used.
+ */
+static int calibrate_find(const struct budget_level *run, struct budget *out, struct err *e)
 {
 	char machine[DIGEST_HEX];
 	struct buf folder = { 0 };

@@ -31,14 +31,6 @@ struct calibration {
  */
 int calibrate(const struct calibration *c, struct budget *out, struct err *e);
 
-/* Stores it for later runs; -1 with the reason. */
-int calibrate_keep(const struct budget *b, struct err *e);
-/*
- * The nearest budget stored by this build on this machine that fits; out->rounds is 0 without one.
- * -1: a file is damaged, e names it; its content is not used.
- */
-int calibrate_find(const struct budget_level *run, struct budget *out, struct err *e);
-
 struct stage;
 
 /* Sets point->budget of a measured run: calibrated with --calibrate, else a stored one. */

@@ -247,8 +247,8 @@ uint32_t multi_turn_rows(const struct stage *s)
 /* ---- while it runs ---- */
 
 /* Whether the answer equals the dataset's; true if the dataset has none. */
-bool multi_turn_is_expected(const struct multi_turn *m, uint32_t entry,
-			    const struct request_row *row)
+static bool multi_turn_is_expected(const struct multi_turn *m, uint32_t entry,
+				   const struct request_row *row)
 {
 	struct str expected = m->workload->v[entry].expected;
 	struct buf text = { 0 };

@@ -135,10 +135,6 @@ void multi_turn_load(struct stage *s, struct load_opts *opts);
 
 struct point;
 
-/* Whether an entry's answer equals the dataset's; true if the dataset has none. */
-bool multi_turn_is_expected(const struct multi_turn *m, uint32_t entry,
-			    const struct request_row *row);
-
 struct multi_turn_outcome {
 	struct multi_turn_report report; /* its samples and options */
 	uint32_t fates[TURN_DROPPED + 1]; /* conversations, by enum turn_fate */

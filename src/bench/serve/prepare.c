@@ -132,8 +132,12 @@ void prepare_request_id(const char *prefix, const struct plan *plan, uint32_t i,
 		buf_add_str(out, s->request_id);
 }
 
-void prepare_session_id(const struct plan *plan, uint32_t i, const struct workload *w,
-			struct buf *out)
+/*
+ * Appends the id of entry i's session: the workload's, with a number where a plan longer than the
+ * workload sends sessions again. Nothing for an entry without one.
+ */
+static void prepare_session_id(const struct plan *plan, uint32_t i, const struct workload *w,
+			       struct buf *out)
 {
 	const struct sessions *s = w->sessions;
 	uint32_t session = plan->entry[i].session;
@@ -249,9 +253,10 @@ static int write_lines(const struct prepare_opts *o, const struct str *head,
 	return 0;
 }
 
-int prepare_request(const struct prepare_opts *o, const struct str *head, const struct plan *plan,
-		    uint32_t i, const struct workload *w, struct encoded *scratch, struct buf *out,
-		    struct err *e)
+/* Every byte of entry i's request; head is shared, scratch the caller's. Thread-safe. */
+static int prepare_request(const struct prepare_opts *o, const struct str *head,
+			   const struct plan *plan, uint32_t i, const struct workload *w,
+			   struct encoded *scratch, struct buf *out, struct err *e)
 {
 	const struct plan_entry *entry = &plan->entry[i];
 	struct encode_opts encode = o->encode;

@@ -54,16 +54,6 @@ int prepare(const struct prepare_opts *o, const struct plan *plan, const struct 
 	    struct prepared *out, struct err *e);
 void prepared_release(struct prepared *p);
 
-/* Every byte of entry i's request; head is shared, scratch the caller's. Thread-safe. */
-int prepare_request(const struct prepare_opts *o, const struct str *head, const struct plan *plan,
-		    uint32_t i, const struct workload *w, struct encoded *scratch, struct buf *out,
-		    struct err *e);
-/*
- * Appends the id of entry i's session: the workload's, with a number where a plan longer than the
- * workload sends sessions again. Nothing for an entry without one.
- */
-void prepare_session_id(const struct plan *plan, uint32_t i, const struct workload *w,
-			struct buf *out);
 /*
  * Appends entry i's request id: its sample's, or, when a plan longer than the workload
  * sends samples again, prefix and i. Nothing for samples without ids.

@@ -44,8 +44,9 @@ static int read_command(struct ab_servers *s, unsigned side, struct err *e)
 	return 0;
 }
 
-int ab_servers_init(struct ab_servers *s, const struct ab_serve *opts,
-		    const struct server_hooks *hooks, struct err *e)
+/* Reads both commands and starts nothing; -1 with ERR_USAGE. opts and hooks are borrowed. */
+static int ab_servers_init(struct ab_servers *s, const struct ab_serve *opts,
+			   const struct server_hooks *hooks, struct err *e)
 {
 	*s = (struct ab_servers){ .opts = opts, .hooks = hooks };
 	for (unsigned side = 0; side < 2; side++)
@@ -125,7 +126,8 @@ static int start(struct ab_servers *s, unsigned side, struct err *e)
 	return 0;
 }
 
-int ab_servers_start(struct ab_servers *s, struct err *e)
+/* Returns when both answer; -1: e says which one does not, ERR_CANCELLED by hooks->cancel. */
+static int ab_servers_start(struct ab_servers *s, struct err *e)
 {
 	for (unsigned side = 0; side < 2; side++)
 		if (start(s, side, e) < 0)
@@ -135,7 +137,8 @@ int ab_servers_start(struct ab_servers *s, struct err *e)
 
 /* ---- while they run ---- */
 
-bool ab_servers_are_alive(struct ab_servers *s)
+/* Cheap, from any thread. */
+static bool ab_servers_are_alive(struct ab_servers *s)
 {
 	for (unsigned side = 0; side < 2; side++)
 		if (s->server[side] && !server_is_alive(s->server[side]))
@@ -143,7 +146,11 @@ bool ab_servers_are_alive(struct ab_servers *s)
 	return true;
 }
 
-int ab_servers_check(struct ab_servers *s, bool is_suspect, struct err *e)
+/*
+ * -1 when one has ended: hooks->warn was given its log's last lines, e says how it ended. With
+ * is_suspect (requests failed) it waits a moment, as a server that fails may be about to end.
+ */
+static int ab_servers_check(struct ab_servers *s, bool is_suspect, struct err *e)
 {
 	struct server_failure why;
 	struct err died = { 0 };
@@ -161,7 +168,8 @@ int ab_servers_check(struct ab_servers *s, bool is_suspect, struct err *e)
 	return 0;
 }
 
-int ab_servers_stop(struct ab_servers *s, struct err *e)
+/* Stops what was started, in any state of s; -1: something is left. */
+static int ab_servers_stop(struct ab_servers *s, struct err *e)
 {
 	int rc = 0;
 

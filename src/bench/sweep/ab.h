@@ -55,21 +55,6 @@ struct ab_servers {
 	struct arena arena;
 };
 
-/* Reads both commands and starts nothing; -1 with ERR_USAGE. opts and hooks are borrowed. */
-int ab_servers_init(struct ab_servers *s, const struct ab_serve *opts,
-		    const struct server_hooks *hooks, struct err *e);
-/* Returns when both answer; -1: e says which one does not, ERR_CANCELLED by hooks->cancel. */
-int ab_servers_start(struct ab_servers *s, struct err *e);
-/* Cheap, from any thread. */
-bool ab_servers_are_alive(struct ab_servers *s);
-/*
- * -1 when one has ended: hooks->warn was given its log's last lines, e says how it ended. With
- * is_suspect (requests failed) it waits a moment, as a server that fails may be about to end.
- */
-int ab_servers_check(struct ab_servers *s, bool is_suspect, struct err *e);
-/* Stops what was started, in any state of s; -1: something is left. */
-int ab_servers_stop(struct ab_servers *s, struct err *e);
-
 struct ab_metric {
 	const char *name;             /* mean_tpot_ms, median_ttft_ms, p99_e2el_ms, ... */
 	enum metric_block block;      /* of a time */

@@ -73,7 +73,7 @@ void sweep_warn(struct sweep *s, const char *fmt, ...)
 	va_end(ap);
 }
 
-bool sweep_is_cancelled(const struct sweep *s)
+static bool sweep_is_cancelled(const struct sweep *s)
 {
 	return atomic_load(s->hooks->cancel);
 }

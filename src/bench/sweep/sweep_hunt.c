@@ -158,7 +158,8 @@ static const struct json_value *element_of(struct hunt *h, const struct search_o
 	return out;
 }
 
-int hunt_add(struct hunt *h, const struct json_value *outcome, struct err *e)
+/* Adds an element of capacity.json and writes the file. */
+static int hunt_add(struct hunt *h, const struct json_value *outcome, struct err *e)
 {
 	struct sweep *s = h->s;
 

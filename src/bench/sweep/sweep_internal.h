@@ -17,7 +17,6 @@ void sweep_lines(struct sweep *s, struct str text); /* each line of a text */
 __attribute__((format(printf, 2, 3)))
 void sweep_warn(struct sweep *s, const char *fmt, ...);
 
-bool sweep_is_cancelled(const struct sweep *s);
 int sweep_cancelled(struct err *e); /* fills e and returns -1 */
 
 /* Python's repr() of a command and of a combination, in the arena. */
@@ -91,11 +90,6 @@ int sweep_estimate_mean(const char *variable, const struct sweep_records *runs, 
  */
 int sweep_begin_for(struct sweep *s, const struct json_value *serve, const char *folder,
 		    struct err *e);
-/*
- * Latency over throughput of every bench combination, with the limits on that latency; what cannot
- * be drawn is a warning.
- */
-void sweep_chart(struct sweep *s, const struct slas *slas);
 
 /* One search of `bench sweep serve_sla`, for its files only. */
 
@@ -132,8 +126,6 @@ int hunt_values(struct hunt *h, const struct sweep_records *runs, double *value,
 void hunt_read_capacity(struct hunt *h, const struct json_value *record);
 /* Adds the outcome to capacity.json. */
 int hunt_report(struct hunt *h, const struct search_outcome *o, struct err *e);
-/* The same for an element that exists already. */
-int hunt_add(struct hunt *h, const struct json_value *element, struct err *e);
 /* The path of the search's own file. */
 char *hunt_path(struct hunt *h, const char *ending);
 /* --hover: measures windows at the boundary, for the requested time. */

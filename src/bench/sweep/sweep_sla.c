@@ -135,7 +135,11 @@ static void chart(struct sweep *s, const struct json_value *bench, const struct 
 	buf_release(&y);
 }
 
-void sweep_chart(struct sweep *s, const struct slas *slas)
+/*
+ * Latency over throughput of every bench combination, with the limits on that latency; what cannot
+ * be drawn is a warning.
+ */
+static void sweep_chart(struct sweep *s, const struct slas *slas)
 {
 	for (size_t i = 0; i < s->bench.n; i++)
 		chart(s, &s->bench.item[i], slas);

@@ -384,66 +384,6 @@ void metrics_summarize(const struct metrics *m, const struct record *r, const ui
 	free(v);
 }
 
-void metrics_score(struct metrics *m, const struct record *r, const struct metrics_opts *opts)
-{
-	struct metrics_tokens tokens;
-	double *percentile;
-
-	assert(opts->n_goodput <= METRICS_GOODPUT_MAX);
-	*m = (struct metrics){ .opts = *opts };
-	percentile = arena_alloc(&m->arena, opts->n_percentiles * sizeof(*percentile));
-	for (size_t i = 0; i < opts->n_percentiles; i++)
-		percentile[i] = opts->percentile[i];
-	m->opts.percentile = percentile;
-	pick_rows(m, r);
-	fill_arrays(m, r);
-	fill_totals(m, r);
-	for (enum metric_block b = 0; b < BLOCK_COUNT; b++)
-		metrics_summarize(m, r, NULL, m->n, b, &m->block[b]);
-	if (!opts->is_pooling)
-		metrics_peaks(m, r);
-	metrics_probe(m, r);
-	metrics_engine(m, r);
-	metrics_steady(m, r);
-	metrics_settled(m, r);
-	metrics_attempted(m, r);
-	metrics_urls(m, r);
-	metrics_sessions(m, r);
-	metrics_classes(m, r);
-	metrics_client(m, r);
-	if (!opts->is_pooling)
-		metrics_gaps(m, r);
-	metrics_queue(m, r);
-	metrics_start(m, r);
-	metrics_outage(m, r);
-	metrics_correctness(m, r);
-	metrics_failures(m, r);
-	tokens = (struct metrics_tokens){ (double)m->total_input, (double)m->total_output };
-	metrics_system(&m->system, r, &tokens, &m->arena);
-}
-
-void metrics_release(struct metrics *m)
-{
-	if (!m)
-		return;
-	for (enum metric_block b = 0; b < BLOCK_COUNT; b++)
-		free(m->block[b].percentile_ms), free(m->block[b].bounds), free(m->block[b].sketch);
-	free(m->row);
-	free(m->input_len);
-	free(m->output_len);
-	free(m->ttft);
-	free(m->latency);
-	free(m->start_time);
-	free(m->queue_time);
-	free(m->itl);
-	free(m->itl_at);
-	free(m->url);
-	metrics_sessions_release(&m->sessions);
-	free(m->class);
-	arena_release(&m->arena);
-	*m = (struct metrics){ 0 };
-}
-
 /* ---- priorities: how requests of each fared, and what priorities cost a class ---- */
 
 /* The distinct priorities in ascending order; to be freed. */
@@ -681,7 +621,7 @@ void metrics_by_second_release(struct metrics_by_second *s)
 	*s = (struct metrics_by_second){ 0 };
 }
 
-void metrics_peaks(struct metrics *m, const struct record *r)
+static void metrics_peaks(struct metrics *m, const struct record *r)
 {
 	struct metrics_by_second second;
 
@@ -699,7 +639,7 @@ void metrics_peaks(struct metrics *m, const struct record *r)
 
 /* ---- base URLs ---- */
 
-void metrics_urls(struct metrics *m, const struct record *r)
+static void metrics_urls(struct metrics *m, const struct record *r)
 {
 	for (uint32_t i = 0; i < m->n; i++) {
 		size_t endpoint = r->row[m->row[i]].endpoint;
@@ -774,4 +714,66 @@ void metrics_correctness(struct metrics *m, const struct record *r)
 		if (is_reported && wrong < WRONG_COUNT)
 			c->wrong[wrong]++;
 	}
+}
+
+/* ---- all of it ---- */
+
+void metrics_score(struct metrics *m, const struct record *r, const struct metrics_opts *opts)
+{
+	struct metrics_tokens tokens;
+	double *percentile;
+
+	assert(opts->n_goodput <= METRICS_GOODPUT_MAX);
+	*m = (struct metrics){ .opts = *opts };
+	percentile = arena_alloc(&m->arena, opts->n_percentiles * sizeof(*percentile));
+	for (size_t i = 0; i < opts->n_percentiles; i++)
+		percentile[i] = opts->percentile[i];
+	m->opts.percentile = percentile;
+	pick_rows(m, r);
+	fill_arrays(m, r);
+	fill_totals(m, r);
+	for (enum metric_block b = 0; b < BLOCK_COUNT; b++)
+		metrics_summarize(m, r, NULL, m->n, b, &m->block[b]);
+	if (!opts->is_pooling)
+		metrics_peaks(m, r);
+	metrics_probe(m, r);
+	metrics_engine(m, r);
+	metrics_steady(m, r);
+	metrics_settled(m, r);
+	metrics_attempted(m, r);
+	metrics_urls(m, r);
+	metrics_sessions(m, r);
+	metrics_classes(m, r);
+	metrics_client(m, r);
+	if (!opts->is_pooling)
+		metrics_gaps(m, r);
+	metrics_queue(m, r);
+	metrics_start(m, r);
+	metrics_outage(m, r);
+	metrics_correctness(m, r);
+	metrics_failures(m, r);
+	tokens = (struct metrics_tokens){ (double)m->total_input, (double)m->total_output };
+	metrics_system(&m->system, r, &tokens, &m->arena);
+}
+
+void metrics_release(struct metrics *m)
+{
+	if (!m)
+		return;
+	for (enum metric_block b = 0; b < BLOCK_COUNT; b++)
+		free(m->block[b].percentile_ms), free(m->block[b].bounds), free(m->block[b].sketch);
+	free(m->row);
+	free(m->input_len);
+	free(m->output_len);
+	free(m->ttft);
+	free(m->latency);
+	free(m->start_time);
+	free(m->queue_time);
+	free(m->itl);
+	free(m->itl_at);
+	free(m->url);
+	metrics_sessions_release(&m->sessions);
+	free(m->class);
+	arena_release(&m->arena);
+	*m = (struct metrics){ 0 };
 }

@@ -65,10 +65,6 @@ static inline double metrics_tpot(const struct metrics *m, uint32_t i)
 /* The elements in order of their start; NULL: they already are. For free(). */
 uint32_t *metrics_time_order(const struct metrics *m, const struct record *r);
 
-/* The value of a label as spelled, name with its ="; empty if absent. */
-struct str metrics_label(const struct record_series *s, const char *name);
-
-void metrics_peaks(struct metrics *m, const struct record *r);
 void metrics_probe(struct metrics *m, const struct record *r);
 void metrics_engine(struct metrics *m, const struct record *r);
 void metrics_steady(struct metrics *m, const struct record *r);
@@ -77,7 +73,6 @@ void metrics_start(struct metrics *m, const struct record *r);
 void metrics_outage(struct metrics *m, const struct record *r);
 void metrics_settled(struct metrics *m, const struct record *r);   /* after the blocks */
 void metrics_attempted(struct metrics *m, const struct record *r); /* after the totals */
-void metrics_urls(struct metrics *m, const struct record *r);
 void metrics_sessions(struct metrics *m, const struct record *r); /* after the arrays */
 void metrics_sessions_release(struct metrics_sessions *s);
 void metrics_classes(struct metrics *m, const struct record *r);

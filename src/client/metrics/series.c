@@ -20,7 +20,8 @@
 
 #define START_SLACK_S 1.5 /* some programs recompute it each time from an adjusted clock */
 
-struct str metrics_label(const struct record_series *s, const char *name)
+/* The value of a label as spelled, name with its ="; empty if absent. */
+static struct str metrics_label(const struct record_series *s, const char *name)
 {
 	const char *at = strstr(s->labels, name), *end;
 

@@ -132,9 +132,6 @@ struct opt_foreign {
 /* The options of another set, by full names: hooks whose self is that set; row is NULL. */
 int opt_foreign_set_words(const void *self, char *const *argv, bool is_whole, struct err *e);
 
-/* How many words argv[0] takes, which by has accepted before; at least 1. */
-size_t opt_foreign_taken(const struct opt_foreign *by, char *const *argv);
-
 /* Foreign words as argv, ended by NULL; by[i]: who accepted word i, NULL: unknown. */
 struct opt_rest {
 	char **v;

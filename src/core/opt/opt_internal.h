@@ -33,8 +33,6 @@ const struct opt *opt_row(const struct opt_set *set, struct str name);
 const struct opt *opt_target(const struct opt_set *set, const struct opt *o);
 bool opt_name_is(struct str spelled, const char *name); /* "_" and "-" alike */
 bool opt_name_starts(const char *name, struct str prefix);
-/* Whether typed, "--rate" or "-c", is among the row's words. */
-bool opt_has_word(const struct opt *o, struct str typed);
 
 /* What --help and errors call a row: "--name", or "FILE" for a positional. */
 const char *opt_label(const struct opt *o, char out[static 96]);
@@ -64,17 +62,6 @@ bool opt_value_text(const struct opt *o, const void *values, struct buf *out);
 void opt_value_json(const struct opt *o, const void *values, struct json_writer *w);
 
 /* ---- Foreign words ---- */
-
-/*
- * Asks each of f in turn; argv ends with NULL. Returns how many words argv[0] takes and sets *by to
- * the one that knows it; 0: unknown; -1 with e: refused, or an ambiguous prefix.
- */
-int opt_foreign_words(const struct opt_foreign *f, char *const *argv, bool is_whole,
-		      const struct opt_foreign **by, struct err *e);
-/* -5, -0.5, -.5: dashed words that argparse accepts as values. */
-bool opt_is_negative_number(struct str s);
-/* Begins with a dash and is not a negative number. */
-bool opt_is_option_like(const char *text);
 
 /* All shown rows of f and those after it, in the arena; f may be NULL. */
 struct opt_foreign_rows { struct opt_foreign_row *row; size_t n; };

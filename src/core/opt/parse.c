@@ -83,7 +83,8 @@ const char *opt_nearest(struct str name, const char *const *names, size_t n)
 	return best;
 }
 
-bool opt_has_word(const struct opt *o, struct str typed)
+/* Whether typed, "--rate" or "-c", is among the row's words. */
+static bool opt_has_word(const struct opt *o, struct str typed)
 {
 	struct str words = str_of(o->words);
 
@@ -136,8 +137,12 @@ const char *opt_suggest(const struct opt_set *set, struct str typed)
 
 /* ---- Foreign words ---- */
 
-int opt_foreign_words(const struct opt_foreign *f, char *const *argv, bool is_whole,
-		      const struct opt_foreign **by, struct err *e)
+/*
+ * Asks each of f in turn; argv ends with NULL. Returns how many words argv[0] takes and sets *by to
+ * the one that knows it; 0: unknown; -1 with e: refused, or an ambiguous prefix.
+ */
+static int opt_foreign_words(const struct opt_foreign *f, char *const *argv, bool is_whole,
+			     const struct opt_foreign **by, struct err *e)
 {
 	for (; f; f = f->next) {
 		int words = f->words(f->self, argv, is_whole, e);
@@ -149,7 +154,8 @@ int opt_foreign_words(const struct opt_foreign *f, char *const *argv, bool is_wh
 	return 0;
 }
 
-size_t opt_foreign_taken(const struct opt_foreign *by, char *const *argv)
+/* How many words argv[0] takes, which by has accepted before; at least 1. */
+static size_t opt_foreign_taken(const struct opt_foreign *by, char *const *argv)
 {
 	struct err ignored = { 0 };
 	int words = by->words(by->self, argv, true, &ignored);
@@ -159,7 +165,24 @@ size_t opt_foreign_taken(const struct opt_foreign *by, char *const *argv)
 	return words > 1 ? (size_t)words : 1;
 }
 
-bool opt_is_option_like(const char *text)
+/* -5, -0.5, -.5: dashed words that argparse accepts as values. */
+static bool opt_is_negative_number(struct str s)
+{
+	size_t digits = 0, points = 0;
+
+	for (size_t i = 1; i < s.n; i++) {
+		if (isdigit((unsigned char)s.p[i]))
+			digits++;
+		else if (s.p[i] == '.' && points == 0)
+			points++;
+		else
+			return false;
+	}
+	return digits > 0 && s.p[s.n - 1] != '.';
+}
+
+/* Begins with a dash and is not a negative number. */
+static bool opt_is_option_like(const char *text)
 {
 	struct str s = str_of(text);
 
@@ -408,21 +431,6 @@ static int unknown(const struct parse *p, struct str name)
 }
 
 /* ---- tokens ---- */
-
-bool opt_is_negative_number(struct str s)
-{
-	size_t digits = 0, points = 0;
-
-	for (size_t i = 1; i < s.n; i++) {
-		if (isdigit((unsigned char)s.p[i]))
-			digits++;
-		else if (s.p[i] == '.' && points == 0)
-			points++;
-		else
-			return false;
-	}
-	return digits > 0 && s.p[s.n - 1] != '.';
-}
 
 static bool find_letter(const struct opt_set *set, char letter, struct token *t)
 {

@@ -14,7 +14,8 @@
 
 #define FAR 397
 
-void mt19937_seed(struct mt19937 *m, uint32_t seed)
+/* NumPy's seed(): the one-word initialisation. */
+static void mt19937_seed(struct mt19937 *m, uint32_t seed)
 {
 	m->word[0] = seed;
 	for (uint32_t k = 1; k < MT19937_WORDS; k++) {
@@ -25,7 +26,8 @@ void mt19937_seed(struct mt19937 *m, uint32_t seed)
 	m->next = MT19937_WORDS;
 }
 
-void mt19937_seed_words(struct mt19937 *m, const uint32_t *words, size_t n)
+/* CPython's seed(): initialisation from n >= 1 words. */
+static void mt19937_seed_words(struct mt19937 *m, const uint32_t *words, size_t n)
 {
 	uint32_t *w = m->word;
 	size_t i = 1, j = 0;
@@ -71,7 +73,7 @@ static void refill(struct mt19937 *m)
 	m->next = 0;
 }
 
-uint32_t mt19937_u32(struct mt19937 *m)
+static uint32_t mt19937_u32(struct mt19937 *m)
 {
 	uint32_t y;
 
@@ -85,7 +87,8 @@ uint32_t mt19937_u32(struct mt19937 *m)
 	return y ^ y >> 18;
 }
 
-double mt19937_double(struct mt19937 *m)
+/* [0, 1) in steps of 2^-53, from two words. */
+static double mt19937_double(struct mt19937 *m)
 {
 	uint32_t a = mt19937_u32(m) >> 5, b = mt19937_u32(m) >> 6;
 

@@ -20,8 +20,6 @@ void import_put_int(struct import_maker *m, struct json_value *object, const cha
 void import_append(struct import_maker *m, struct json_value *list, const struct json_value *v);
 void import_append_text(struct import_maker *m, struct json_value *list, const char *text);
 
-/* Compares names, with "-" equal to "_". */
-bool import_is_same(struct str name, const char *key);
 /* The member of that name by either spelling. */
 const struct json_value *import_get(const struct json_value *object, const char *key);
 

@@ -203,7 +203,8 @@ static char *key_of(struct import_maker *m, struct str name)
 	return key;
 }
 
-bool import_is_same(struct str name, const char *key)
+/* Compares names, with "-" equal to "_". */
+static bool import_is_same(struct str name, const char *key)
 {
 	size_t i = 0;
 

@@ -52,7 +52,8 @@ const char *worker_fault_name(enum worker_fault fault)
 	return names[fault];
 }
 
-enum worker_fault fault_of_category(struct str category)
+/* From an error frame's word: "memory", ...; unknown words give WORKER_FAULT_OTHER. */
+static enum worker_fault fault_of_category(struct str category)
 {
 	static const struct { const char *word; enum worker_fault fault; } words[] = {
 		{ "missing", WORKER_FAULT_PACKAGE }, { "flag", WORKER_FAULT_FLAG },
@@ -85,8 +86,13 @@ static bool is_program(struct str line, bool has_code, int code)
 	       has(line, "can't open") || has(line, "Can't open") || has(line, "cannot open");
 }
 
-enum worker_fault fault_of_end(struct str log, bool is_start, bool has_code, int code,
-			       const struct oom_counter *oom, struct str *reason)
+/*
+ * From a program that ended without an answer: by its log, else by its exit status. reason: the
+ * line of the log that says so, or empty. is_start: it had not sent anything, so what was not found
+ * may be the program itself.
+ */
+static enum worker_fault fault_of_end(struct str log, bool is_start, bool has_code, int code,
+				      const struct oom_counter *oom, struct str *reason)
 {
 	static const enum worker_fault faults[] = {
 		[LAST_SIGN_NONE] = WORKER_FAULT_CRASHED,
@@ -109,7 +115,8 @@ enum worker_fault fault_of_end(struct str log, bool is_start, bool has_code, int
 	return faults[sign];
 }
 
-enum err_code fault_code(enum worker_fault fault)
+/* ERR_USAGE for what the user can fix on the command line. */
+static enum err_code fault_code(enum worker_fault fault)
 {
 	switch (fault) {
 	case WORKER_FAULT_NOT_FOUND:

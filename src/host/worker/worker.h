@@ -120,17 +120,3 @@ int worker_distrust(struct engine_worker *w, struct err *e, const char *fmt, ...
  * cancellation it is not asked. -1: something could not be ended.
  */
 int worker_stop(struct engine_worker *w, struct err *e);
-
-/* ---- the category of a worker's end or error; pure, for worker.c and tests ---- */
-
-/* From an error frame's word: "memory", ...; unknown words give WORKER_FAULT_OTHER. */
-enum worker_fault fault_of_category(struct str category);
-/*
- * From a program that ended without an answer: by its log, else by its exit status. reason: the
- * line of the log that says so, or empty. is_start: it had not sent anything, so what was not found
- * may be the program itself.
- */
-enum worker_fault fault_of_end(struct str log, bool is_start, bool has_code, int code,
-			       const struct oom_counter *oom, struct str *reason);
-/* ERR_USAGE for what the user can fix on the command line. */
-enum err_code fault_code(enum worker_fault fault);

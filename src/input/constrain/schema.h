@@ -40,9 +40,6 @@ struct decimal {
 struct decimal decimal_of(struct str number); /* a spelling the JSON reader accepted; finite */
 int decimal_compare(struct decimal a, struct decimal b); /* negative, 0, positive */
 bool decimal_is_integer(struct decimal d);
-/* divisor is above 0 and has at most DECIMAL_DIVISOR_DIGITS_MAX digits. */
-bool decimal_is_multiple(struct decimal d, struct decimal divisor);
-uint64_t decimal_hash(struct decimal d); /* equal for equal values */
 /* The digits as a number, for at most DECIMAL_DIVISOR_DIGITS_MAX of them. */
 uint64_t decimal_digits(struct decimal d);
 
@@ -61,8 +58,6 @@ bool format_holds(const struct format *f, struct str text);
 const char *format_example(const struct format *f); /* an example text */
 
 /* JSON values as JSON Schema compares them: numbers by value, objects without order. */
-bool value_equal(const struct json_value *a, const struct json_value *b);
-uint64_t value_hash(const struct json_value *v); /* equal for equal values */
 int64_t value_length(struct str text); /* code points; the reader has made it valid UTF-8 */
 bool value_has_repeats(const struct json_value *array);
 /* A member by a key that may hold any bytes; NULL when v is not an object or has none. */

@@ -152,9 +152,10 @@ static uint64_t ten_to_mod(int64_t power, uint64_t m)
 
 /*
  * With m and n the digits of both as whole numbers, d / divisor is m / n times a power of ten. A
- * negative power would have to come out of m, whose last digit is not 0.
+ * negative power would have to come out of m, whose last digit is not 0. The divisor is above 0 and
+ * has at most DECIMAL_DIVISOR_DIGITS_MAX digits.
  */
-bool decimal_is_multiple(struct decimal d, struct decimal divisor)
+static bool decimal_is_multiple(struct decimal d, struct decimal divisor)
 {
 	int64_t power = (d.power - d.count) - (divisor.power - divisor.count);
 	uint64_t n = decimal_digits(divisor), rest = 0;
@@ -169,7 +170,8 @@ bool decimal_is_multiple(struct decimal d, struct decimal divisor)
 	return times_mod(rest, ten_to_mod(power, n), n) == 0;
 }
 
-uint64_t decimal_hash(struct decimal d)
+/* Equal for equal values. */
+static uint64_t decimal_hash(struct decimal d)
 {
 	uint64_t h = 0x9e3779b97f4a7c15u + (uint64_t)d.power * 31 + (d.count ? d.is_negative : 0);
 
@@ -190,6 +192,8 @@ struct json_value *value_member(const struct json_value *v, struct str key)
 	return NULL;
 }
 
+static bool value_equal(const struct json_value *a, const struct json_value *b);
+
 static bool items_equal(const struct json_value *a, const struct json_value *b)
 {
 	if (a->count != b->count)
@@ -205,7 +209,7 @@ static bool items_equal(const struct json_value *a, const struct json_value *b)
 	return true;
 }
 
-bool value_equal(const struct json_value *a, const struct json_value *b)
+static bool value_equal(const struct json_value *a, const struct json_value *b)
 {
 	if (value_is_number(a) && value_is_number(b))
 		return decimal_compare(decimal_of(a->raw), decimal_of(b->raw)) == 0;
@@ -218,7 +222,8 @@ bool value_equal(const struct json_value *a, const struct json_value *b)
 	return true;
 }
 
-uint64_t value_hash(const struct json_value *v)
+/* Equal for equal values. */
+static uint64_t value_hash(const struct json_value *v)
 {
 	uint64_t h = (uint64_t)v->kind + 1;
 

@@ -56,7 +56,7 @@ bool syntax_has(const struct syntax *set, uint32_t code)
 	return set->is_negated;
 }
 
-uint64_t dice_next(struct dice *d)
+static uint64_t dice_next(struct dice *d)
 {
 	uint64_t z = d->state += 0x9e3779b97f4a7c15u; /* SplitMix64 */
 

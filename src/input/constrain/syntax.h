@@ -119,7 +119,6 @@ void syntax_measure(struct syntax *root, struct syntax_rule *rules);
 
 /* Random numbers from a seed; the same on every machine. */
 struct dice { uint64_t state; };
-uint64_t dice_next(struct dice *d);
 uint64_t dice_below(struct dice *d, uint64_t n); /* 0..n-1; n > 0 */
 
 /*

@@ -8,6 +8,11 @@
 #include <string.h>
 
 #include "core/base/str.h"
+
+/* Code points that are matched as another one. */
+struct unicode_stand_in {
+	uint32_t first, last, to;
+};
 #include "input/encode/unicode_tables.h"
 
 bool chars_is_space(uint32_t cp)
@@ -216,6 +221,7 @@ struct class_pages {
 	uint8_t uniform[32]; /* one more than the page that is all this class */
 };
 
+/* An entry is first << 5 | class, where the class changes. */
 static uint32_t start_at(size_t i)
 {
 	return i < unicode_class_start_count ? unicode_class_start[i] >> 5 : 0x110000;

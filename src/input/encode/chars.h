@@ -126,19 +126,6 @@ static inline int unicode_by_range(const void *key, const void *row)
 	return cp < range[0] ? -1 : cp > range[1];
 }
 
-struct unicode_stand_in {
-	uint32_t first, last, to;
-};
-
-extern const struct unicode_stand_in unicode_stand_in[];
-extern const size_t unicode_stand_in_count;
-extern const struct unicode_range unicode_word[];
-extern const size_t unicode_word_count;
-extern const uint32_t unicode_class_start[]; /* first << 5 | class, where the class changes */
-extern const size_t unicode_class_start_count;
-extern const struct unicode_range unicode_punctuation[];
-extern const size_t unicode_punctuation_count;
-
 /* ---- What normalizers ask ---- */
 
 /*

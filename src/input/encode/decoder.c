@@ -11,7 +11,19 @@
 
 /* ---- One step ---- */
 
-void decoder_step_work_release(struct decoder_step_work *w)
+/* Where among the tokens a text is: both bits for the only one, none in the middle. */
+#define DECODER_FIRST 1u
+#define DECODER_LAST 2u
+
+struct decoder_step_work {
+	size_t bytes_left; /* that all steps may still write */
+	size_t text_bytes; /* of all texts together, for the time of regular expressions */
+	struct buf text[2];
+	unsigned turn; /* the text that was written last */
+	struct regex_work *regex;
+};
+
+static void decoder_step_work_release(struct decoder_step_work *w)
 {
 	buf_release(&w->text[0]);
 	buf_release(&w->text[1]);
@@ -166,7 +178,11 @@ static int run_step(const struct decoder_step *step, unsigned place, struct deco
 	return -1;
 }
 
-int decoder_steps_run(const struct decoder_step *step, size_t count, unsigned place,
+/*
+ * Applies the steps to one token's text; place: DECODER_FIRST, DECODER_LAST. *text becomes part of
+ * what it was, or a text in w. -1 when a regular expression gave up or the text outgrew w's limits.
+ */
+static int decoder_steps_run(const struct decoder_step *step, size_t count, unsigned place,
 	struct decoder_step_work *w, struct str *text)
 {
 	assert(!(place & ~(unsigned)(DECODER_FIRST | DECODER_LAST)));

@@ -14,10 +14,6 @@
 
 /* ---- One step ---- */
 
-/* Where among the tokens a text is: both bits for the only one, none in the middle. */
-#define DECODER_FIRST 1u
-#define DECODER_LAST 2u
-
 enum decoder_step_kind {
 	DECODER_REPLACE,   /* every text becomes content */
 	DECODER_REGEX,     /* every match of regex becomes content */
@@ -35,22 +31,6 @@ struct decoder_step {
 	bool is_cleaned;    /* WordPiece: blanks before punctuation and English endings go */
 	bool is_first_kept; /* Metaspace: the first token is like any other */
 };
-
-struct decoder_step_work {
-	size_t bytes_left; /* that all steps may still write */
-	size_t text_bytes; /* of all texts together, for the time of regular expressions */
-	struct buf text[2];
-	unsigned turn; /* the text that was written last */
-	struct regex_work *regex;
-};
-void decoder_step_work_release(struct decoder_step_work *w);
-
-/*
- * Applies the steps to one token's text; place: DECODER_FIRST, DECODER_LAST. *text becomes part of
- * what it was, or a text in w. -1 when a regular expression gave up or the text outgrew w's limits.
- */
-int decoder_steps_run(const struct decoder_step *step, size_t count, unsigned place,
-	struct decoder_step_work *w, struct str *text);
 
 /* ---- Decoders ---- */
 

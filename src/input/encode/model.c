@@ -20,12 +20,13 @@
 
 /* ---- finding added tokens ---- */
 
-void added_init(struct added_set *s, const struct added_token *token)
+/* token: the array the ids given to added_put index; it must not move afterwards. */
+static void added_init(struct added_set *s, const struct added_token *token)
 {
 	*s = (struct added_set){ .token = token, .only_first = -1 };
 }
 
-void added_release(struct added_set *s)
+static void added_release(struct added_set *s)
 {
 	if (!s->is_borrowed)
 		free(s->node);
@@ -65,7 +66,7 @@ static uint32_t child_or_new(struct added_set *s, uint32_t node, uint8_t byte)
 	return child;
 }
 
-void added_put(struct added_set *s, struct str pattern, uint32_t token)
+static void added_put(struct added_set *s, struct str pattern, uint32_t token)
 {
 	uint8_t first;
 	uint32_t node;

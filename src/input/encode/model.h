@@ -50,11 +50,6 @@ struct added_set {
 	bool is_borrowed;   /* node belongs to another owner */
 };
 
-/* token: the array the ids given to added_put index; it must not move afterwards. */
-void added_init(struct added_set *s, const struct added_token *token);
-void added_put(struct added_set *s, struct str pattern, uint32_t token);
-void added_release(struct added_set *s); /* accepts a zeroed one */
-
 /* A walk over one text; start with { .text = ... }. */
 struct added_walk {
 	struct str text;

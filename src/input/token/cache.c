@@ -112,7 +112,8 @@ static inline uint64_t rotate(uint64_t v, unsigned bits)
 	return v << bits | v >> (64 - bits);
 }
 
-uint64_t compiled_sum(struct str s)
+/* A quick hash of many bytes for finding damage; not for secrets. */
+static uint64_t compiled_sum(struct str s)
 {
 	const uint64_t k = 0x9e3779b97f4a7c15u;
 	uint64_t h[4] = { s.n, ~s.n, s.n * k, k };

@@ -60,6 +60,3 @@ void compiled_write(const struct model *m, struct buf *out);
  */
 #define COMPILED_ALIGN 64
 int compiled_read(struct model *m, struct str bytes, struct err *e);
-
-/* A quick hash of many bytes for finding damage; not for secrets. */
-uint64_t compiled_sum(struct str bytes);

@@ -20,7 +20,7 @@
 
 static const char *const names[] = { "system", "user", "assistant" };
 
-const char *speaker_name(enum speaker role)
+static const char *speaker_name(enum speaker role)
 {
 	assert((size_t)role < sizeof(names) / sizeof(*names));
 	return names[role];

@@ -77,7 +77,6 @@ int conversations_read(const char *path, const struct conversations_opts *o,
 		       struct conversations *out, struct err *e);
 void conversations_release(struct conversations *c);
 
-const char *speaker_name(enum speaker role); /* "user" */
 /* Writes one message as in a body: {"role": "user", "content": ...}. */
 void conversation_put_message(struct json_writer *w, const struct message *m);
 

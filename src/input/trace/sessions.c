@@ -86,7 +86,7 @@ void graph_wait(struct graph *g, uint32_t node, uint32_t other)
 	n->n_waits++;
 }
 
-void graph_release(struct graph *g)
+static void graph_release(struct graph *g)
 {
 	free(g->node);
 	free(g->wait);
@@ -407,8 +407,9 @@ static int count_tokens(struct filling *x, struct err *e)
 	return rc;
 }
 
-int graph_finish(struct graph *g, const size_t *which, size_t n, const struct dataset_env *env,
-		 struct workload *w, struct err *e)
+/* Fills w with the n sessions listed in which (NULL: all, in order). ERR_RUN: e names the turn. */
+static int graph_finish(struct graph *g, const size_t *which, size_t n,
+			const struct dataset_env *env, struct workload *w, struct err *e)
 {
 	struct filling x = {
 		.g = g, .env = env, .w = w,

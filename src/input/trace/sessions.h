@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_graph.h - turns of sessions in any order, as files name them, made into a workload.
+ * sessions.h - turns of sessions in any order, as files name them, made into a workload.
  * Private to data/.
  *
  * A reader adds sessions and nodes; nodes of one session are adjacent and refer to each other by
- * number. graph_finish checks that no turn waits for itself, that each waits for the turn it
+ * number. sessions.c then checks that no turn waits for itself, that each waits for the turn it
  * continues, puts every session into an order in which a turn comes after those that it waits for
  * (otherwise as added), counts tokens and fills the workload.
  *
@@ -52,7 +52,6 @@ uint32_t graph_session(struct graph *g, struct str id); /* id is copied */
 struct session_node *graph_node(struct graph *g, const char *where, struct str name, struct err *e);
 /* node waits for other. All waits of a node are added before those of another. */
 void graph_wait(struct graph *g, uint32_t node, uint32_t other);
-void graph_release(struct graph *g);
 
 /*
  * Checks a list of chat messages (each with a role; content is a text, a list of parts or, of an
@@ -63,14 +62,7 @@ int graph_messages(struct graph *g, struct session_node *n, struct json_slice li
 /* The same of one text. */
 void graph_message(struct graph *g, struct session_node *n, struct str role, struct str text);
 
-/*
- * Fills w with the sessions named (NULL: all, in order), `n` of them. ERR_RUN with the place of
- * the turn.
- */
-int graph_finish(struct graph *g, const size_t *which, size_t n, const struct dataset_env *env,
-		 struct workload *w, struct err *e);
-
-/* ---- readers: aiperf's files (trace/sessions_aiperf.c, sessions_dag.c) ---- */
+/* ---- readers: aiperf's files (sessions_aiperf.c) ---- */
 
 struct table;
 struct session_reading {
@@ -107,8 +99,3 @@ struct session_row {
 struct session_row *session_rows(const struct session_reading *r, const char *key, struct err *e);
 /* Checks that an object has only these keys. */
 int session_keys(struct json_slice object, const char *const *known, struct err *e);
-/* A member that is not what Python calls false: null, "", 0, [] and {} count as missing. */
-bool session_has(struct json_slice object, const char *key, struct json_slice *v);
-/* "extra", "model" and "tools" of an object, in the form of body members. */
-int session_extra(const struct session_reading *r, struct session_node *n, struct json_slice object,
-		  struct err *e);

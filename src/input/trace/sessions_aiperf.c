@@ -41,7 +41,8 @@ int session_keys(struct json_slice object, const char *const *known, struct err 
 	return 0;
 }
 
-bool session_has(struct json_slice object, const char *key, struct json_slice *v)
+/* A member that is not what Python calls false: null, "", 0, [] and {} count as missing. */
+static bool session_has(struct json_slice object, const char *key, struct json_slice *v)
 {
 	return json_member(object, key, v) && v->kind != JSON_NULL && json_truthy(*v);
 }
@@ -141,8 +142,9 @@ static int put_turn(const struct session_reading *r, struct session_node *n, str
 	return rc;
 }
 
-int session_extra(const struct session_reading *r, struct session_node *n, struct json_slice turn,
-		  struct err *e)
+/* "extra", "model" and "tools" of an object, in the form of body members. */
+static int session_extra(const struct session_reading *r, struct session_node *n,
+			 struct json_slice turn, struct err *e)
 {
 	static const char *const key[] = { "model", "tools" };
 	struct buf out = { 0 };

@@ -3,7 +3,7 @@
  * trace_internal.h - the rows of a trace's file, from any recorder, as times, lengths and names of
  * blocks. Private to data/.
  *
- * A family of traces is a row of the table in trace_format.c; what column names alone cannot
+ * A family of traces is a row of the table in trace_source.c; what column names alone cannot
  * describe has a function there. Nothing is rebased, sorted or left out here.
  */
 #pragma once
@@ -64,16 +64,12 @@ struct trace_format {
 	bool is_time_optional, is_output_optional;
 	bool is_chain;        /* rows of one key are turns of a session, in the order of the file */
 	bool is_record;       /* a file of --record */
-	/* Whether a file's first row is of this family. */
+	/* Whether a file's first row is of this family; NULL: it is recognized by its bytes. */
 	bool (*is_its)(struct json_slice row);
 	/* Reads what columns alone do not describe; NULL: nothing. */
 	int (*read)(struct trace_source *s, size_t i, struct json_slice row, struct trace_row *out,
 		    struct err *e);
 };
-
-/* The families; one whose is_its is NULL is recognized by its bytes. */
-extern const struct trace_format trace_formats[];
-extern const size_t trace_formats_n;
 
 /* Zeroed is a valid empty one. */
 struct trace_source {
@@ -100,17 +96,6 @@ void trace_source_release(struct trace_source *s);
 /* "conv.csv:17: <sentence>", ERR_RUN; returns -1. */
 __attribute__((format(printf, 4, 5)))
 int trace_refuse(const struct trace_source *s, size_t i, struct err *e, const char *fmt, ...);
-
-/* ---- for the functions of formats ---- */
-
-/* Reports a missing column, and those that the row has; returns -1. */
-int trace_refuse_missing(const struct trace_source *s, size_t i, struct json_slice row,
-			 const char *column, struct err *e);
-/* A member as a key of struct trace_row; TRACE_NOBODY: it is absent or null. */
-uint64_t trace_key(struct trace_source *s, struct json_slice row, const char *column);
-/* A member that is a number: 1; 0: absent, null or empty; -1. */
-int trace_number(struct trace_source *s, size_t i, struct json_slice row, const char *column,
-		 double *out, struct err *e);
 
 /*
  * Which rows of a trace are sent, in which order and when.
@@ -148,9 +133,3 @@ struct trace_rows {
 int trace_rows_read(struct trace_rows *r, struct trace_source *s, const struct dataset_opts *o,
 		    const struct dataset_env *env, struct workload *w, struct err *e);
 void trace_rows_release(struct trace_rows *r);
-
-/*
- * Sessions of rows in the order of time: fills in parent, session and depth, and sorts the rows by
- * session, sessions by their first turn. trace_sessions.c
- */
-void trace_sessions_group(struct trace_rows *r, bool is_chain);

@@ -252,54 +252,6 @@ static void check_unit(const struct trace_rows *r, const struct trace_source *s,
 			     "unit with --trace-time-unit", s->path, gap, last);
 }
 
-/* ---- all of it ---- */
-
-static void note(const struct trace_rows *r, const struct trace_source *s,
-		 const struct dataset_opts *o, const struct dataset_env *env, struct workload *w)
-{
-	if (r->skipped)
-		dataset_note(w, "%s: %" PRIu64 " rows have no answer or no prompt tokens and are not sent",
-			     s->path, r->skipped);
-	dataset_note_long(w, o, r->too_long);
-	if (env->num_prompts > 0 && r->n < (size_t)env->num_prompts)
-		dataset_note(w, "the trace has %zu rows to send: fewer requests than --num-prompts",
-			     r->n);
-}
-
-int trace_rows_read(struct trace_rows *r, struct trace_source *s, const struct dataset_opts *o,
-		    const struct dataset_env *env, struct workload *w, struct err *e)
-{
-	size_t before;
-
-	assert(!r->n);
-	if (check_rows(s, e) < 0 || read_all(r, s, o, env, e) < 0 ||
-	    (o->sort_trace && sort(r, s, e) < 0))
-		return -1;
-	if (r->n == 0)
-		return refuse_none(r, s, 0, e);
-	if (o->sessions)
-		trace_sessions_group(r, s->format->is_chain);
-	before = r->n;
-	choose(r, o, env->num_prompts > 0 ? (size_t)env->num_prompts : SIZE_MAX);
-	count_sessions(r);
-	if (r->n == 0)
-		return refuse_none(r, s, before, e);
-	if (check_times(r, s, e) < 0)
-		return -1;
-	if (r->has_times) {
-		check_unit(r, s, w);
-		rebase(r, o);
-	}
-	note(r, s, o, env, w);
-	return 0;
-}
-
-void trace_rows_release(struct trace_rows *r)
-{
-	free(r->v);
-	*r = (struct trace_rows){ 0 };
-}
-
 /* ---- sessions ---- */
 
 /*
@@ -450,7 +402,11 @@ static void order_rows(struct grouping *g)
 	free(place);
 }
 
-void trace_sessions_group(struct trace_rows *r, bool is_chain)
+/*
+ * Sessions of rows in the order of time: fills in parent, session and depth, and sorts the rows by
+ * session, sessions by their first turn.
+ */
+static void trace_sessions_group(struct trace_rows *r, bool is_chain)
 {
 	struct grouping g = {
 		.r = r, .by_key = mem_array(r->n + 1, sizeof(*g.by_key)),
@@ -465,4 +421,52 @@ void trace_sessions_group(struct trace_rows *r, bool is_chain)
 	free(g.by_key);
 	free(g.parent);
 	free(g.leader);
+}
+
+/* ---- all of it ---- */
+
+static void note(const struct trace_rows *r, const struct trace_source *s,
+		 const struct dataset_opts *o, const struct dataset_env *env, struct workload *w)
+{
+	if (r->skipped)
+		dataset_note(w, "%s: %" PRIu64 " rows have no answer or no prompt tokens and are not sent",
+			     s->path, r->skipped);
+	dataset_note_long(w, o, r->too_long);
+	if (env->num_prompts > 0 && r->n < (size_t)env->num_prompts)
+		dataset_note(w, "the trace has %zu rows to send: fewer requests than --num-prompts",
+			     r->n);
+}
+
+int trace_rows_read(struct trace_rows *r, struct trace_source *s, const struct dataset_opts *o,
+		    const struct dataset_env *env, struct workload *w, struct err *e)
+{
+	size_t before;
+
+	assert(!r->n);
+	if (check_rows(s, e) < 0 || read_all(r, s, o, env, e) < 0 ||
+	    (o->sort_trace && sort(r, s, e) < 0))
+		return -1;
+	if (r->n == 0)
+		return refuse_none(r, s, 0, e);
+	if (o->sessions)
+		trace_sessions_group(r, s->format->is_chain);
+	before = r->n;
+	choose(r, o, env->num_prompts > 0 ? (size_t)env->num_prompts : SIZE_MAX);
+	count_sessions(r);
+	if (r->n == 0)
+		return refuse_none(r, s, before, e);
+	if (check_times(r, s, e) < 0)
+		return -1;
+	if (r->has_times) {
+		check_unit(r, s, w);
+		rebase(r, o);
+	}
+	note(r, s, o, env, w);
+	return 0;
+}
+
+void trace_rows_release(struct trace_rows *r)
+{
+	free(r->v);
+	*r = (struct trace_rows){ 0 };
 }

@@ -231,6 +231,95 @@ bool trace_ids_name(struct json_slice v, struct buf *out)
 	return true;
 }
 
+/* ---- members of a row ---- */
+
+#define SHOWN_COLUMNS_BYTES 200
+
+int trace_refuse(const struct trace_source *s, size_t i, struct err *e, const char *fmt, ...)
+{
+	struct buf where = { 0 };
+	char text[768];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	if (s->table)
+		table_where(s->table, i, &where);
+	else
+		buf_printf(&where, "%s: request %zu", s->path, i);
+	err_set(e, ERR_RUN, "%s: %s", where.data, text);
+	buf_release(&where);
+	return -1;
+}
+
+static void add_columns(struct json_slice row, struct buf *out)
+{
+	struct json_iter it = json_iter(row);
+	struct json_slice v;
+	struct str key;
+
+	while (json_each(&it, &key, &v) == 1 && out->len < SHOWN_COLUMNS_BYTES) {
+		buf_add_text(out, out->len ? ", " : "");
+		buf_add_str(out, key);
+	}
+	if (!out->len)
+		buf_add_text(out, "nothing");
+}
+
+/* Reports a missing column, and those that the row has; returns -1. */
+static int trace_refuse_missing(const struct trace_source *s, size_t i, struct json_slice row,
+				const char *column, struct err *e)
+{
+	struct buf columns = { 0 };
+
+	add_columns(row, &columns);
+	trace_refuse(s, i, e, "no \"%s\"; a row of %s has %s, and this one has %.250s; choose "
+		     "another format with --trace-format", column, s->format->title,
+		     s->format->keys, columns.data);
+	buf_release(&columns);
+	return -1;
+}
+
+/* A member that is a number, a text in CSV: 1; 0: absent, null or empty; -1. */
+static int trace_number(struct trace_source *s, size_t i, struct json_slice row, const char *column,
+			double *out, struct err *e)
+{
+	struct json_slice v;
+	bool is_one;
+
+	if (!json_member(row, column, &v) || v.kind == JSON_NULL)
+		return 0;
+	if (v.kind == JSON_STRING) {
+		buf_reset(&s->text);
+		json_unescape(&s->text, v.raw);
+		if (str_trim(buf_str(&s->text)).n == 0)
+			return 0;
+		is_one = str_to_f64(str_trim(buf_str(&s->text)), out);
+	} else {
+		is_one = json_to_f64(v, out);
+	}
+	if (!is_one || !isfinite(*out))
+		return trace_refuse(s, i, e, "\"%s\" must be a number, got %.*s", column,
+				    v.raw.n < 40 ? (int)v.raw.n : 40, v.raw.p);
+	return 1;
+}
+
+/* A member as a key of struct trace_row; TRACE_NOBODY: it is absent or null. */
+static uint64_t trace_key(struct trace_source *s, struct json_slice row, const char *column)
+{
+	struct json_slice v;
+	uint64_t key;
+
+	if (!json_member(row, column, &v))
+		return TRACE_NOBODY;
+	buf_reset(&s->text);
+	if (!trace_ids_name(v, &s->text))
+		return TRACE_NOBODY;
+	key = xxh64(buf_str(&s->text), 0);
+	return key == TRACE_NOBODY ? 1 : key;
+}
+
 /* ---- families ---- */
 
 /*
@@ -358,7 +447,7 @@ static int read_aiperf(struct trace_source *s, size_t i, struct json_slice row,
 
 /* ---- the table ---- */
 
-const struct trace_format trace_formats[] = {
+static const struct trace_format trace_formats[] = {
 	{ .name = "bailian", .title = "a Bailian (Qwen) trace",
 	  .keys = "chat_id, parent_chat_id, timestamp, input_length, output_length, turn, hash_ids",
 	  .time = "timestamp", .input = "input_length", .output = "output_length",
@@ -390,97 +479,9 @@ const struct trace_format trace_formats[] = {
 	{ .name = "record", .title = "a record of bench serve --record", .keys = "requests",
 	  .time = "due_ns", .per_s = 1e9, .is_record = true },
 };
-const size_t trace_formats_n = sizeof(trace_formats) / sizeof(*trace_formats);
+#define FORMATS (sizeof(trace_formats) / sizeof(*trace_formats))
 
-/* ---- files ---- */
-
-#define RECORD_START "PLLMREC" /* docs/record-format.md */
-#define SHOWN_COLUMNS_BYTES 200
-
-int trace_refuse(const struct trace_source *s, size_t i, struct err *e, const char *fmt, ...)
-{
-	struct buf where = { 0 };
-	char text[768];
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
-	va_end(args);
-	if (s->table)
-		table_where(s->table, i, &where);
-	else
-		buf_printf(&where, "%s: request %zu", s->path, i);
-	err_set(e, ERR_RUN, "%s: %s", where.data, text);
-	buf_release(&where);
-	return -1;
-}
-
-static void add_columns(struct json_slice row, struct buf *out)
-{
-	struct json_iter it = json_iter(row);
-	struct json_slice v;
-	struct str key;
-
-	while (json_each(&it, &key, &v) == 1 && out->len < SHOWN_COLUMNS_BYTES) {
-		buf_add_text(out, out->len ? ", " : "");
-		buf_add_str(out, key);
-	}
-	if (!out->len)
-		buf_add_text(out, "nothing");
-}
-
-int trace_refuse_missing(const struct trace_source *s, size_t i, struct json_slice row,
-			 const char *column, struct err *e)
-{
-	struct buf columns = { 0 };
-
-	add_columns(row, &columns);
-	trace_refuse(s, i, e, "no \"%s\"; a row of %s has %s, and this one has %.250s; choose "
-		     "another format with --trace-format", column, s->format->title,
-		     s->format->keys, columns.data);
-	buf_release(&columns);
-	return -1;
-}
-
-/* ---- cells ---- */
-
-/* Values are texts in CSV, numbers in other formats. */
-int trace_number(struct trace_source *s, size_t i, struct json_slice row, const char *column,
-		 double *out, struct err *e)
-{
-	struct json_slice v;
-	bool is_one;
-
-	if (!json_member(row, column, &v) || v.kind == JSON_NULL)
-		return 0;
-	if (v.kind == JSON_STRING) {
-		buf_reset(&s->text);
-		json_unescape(&s->text, v.raw);
-		if (str_trim(buf_str(&s->text)).n == 0)
-			return 0;
-		is_one = str_to_f64(str_trim(buf_str(&s->text)), out);
-	} else {
-		is_one = json_to_f64(v, out);
-	}
-	if (!is_one || !isfinite(*out))
-		return trace_refuse(s, i, e, "\"%s\" must be a number, got %.*s", column,
-				    v.raw.n < 40 ? (int)v.raw.n : 40, v.raw.p);
-	return 1;
-}
-
-uint64_t trace_key(struct trace_source *s, struct json_slice row, const char *column)
-{
-	struct json_slice v;
-	uint64_t key;
-
-	if (!json_member(row, column, &v))
-		return TRACE_NOBODY;
-	buf_reset(&s->text);
-	if (!trace_ids_name(v, &s->text))
-		return TRACE_NOBODY;
-	key = xxh64(buf_str(&s->text), 0);
-	return key == TRACE_NOBODY ? 1 : key;
-}
+/* ---- rows ---- */
 
 static int read_tokens(struct trace_source *s, size_t i, struct json_slice row, const char *column,
 		       bool is_optional, int64_t *out, struct err *e)
@@ -597,9 +598,11 @@ int trace_source_row(struct trace_source *s, size_t i, struct trace_row *out, st
 
 /* ---- opening ---- */
 
+#define RECORD_START "PLLMREC" /* docs/record-format.md */
+
 static const struct trace_format *find_format(const char *name)
 {
-	for (size_t i = 0; i < trace_formats_n; i++)
+	for (size_t i = 0; i < FORMATS; i++)
 		if (strcmp(trace_formats[i].name, name) == 0)
 			return &trace_formats[i];
 	return NULL;
@@ -629,7 +632,7 @@ static int detect(struct trace_source *s, struct err *e)
 
 	if (table_row(s->table, 0, &row, e) < 0)
 		return -1;
-	for (size_t i = 0; i < trace_formats_n && !s->format; i++)
+	for (size_t i = 0; i < FORMATS && !s->format; i++)
 		if (trace_formats[i].is_its && trace_formats[i].is_its(row))
 			s->format = &trace_formats[i];
 	return s->format ? 0 : refuse_unknown(s, row, e);

@@ -188,7 +188,8 @@ static const char *number_text(double v, double other, struct arena *a)
 	return text;
 }
 
-const char *gate_value(const char *key, double v, double limit, struct arena *a)
+/* "312 ms": with more digits if fewer would look equal to the limit; limit NAN: none. */
+static const char *gate_value(const char *key, double v, double limit, struct arena *a)
 {
 	const char *unit = compare_unit(key);
 

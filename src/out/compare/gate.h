@@ -75,8 +75,6 @@ struct gate_log {
 __attribute__((format(printf, 5, 6)))
 void gate_log_add(struct gate_log *log, const char *condition, const char *where,
 		  enum gate_outcome outcome, const char *fmt, ...);
-/* "312 ms": with more digits if fewer would look equal to the limit; limit NAN: none. */
-const char *gate_value(const char *key, double v, double limit, struct arena *a);
 /* "output_throughput fell by 72.4 % (limit 5 %)"; delta is a share. */
 const char *gate_change(const struct gate *g, double delta, struct arena *a);
 

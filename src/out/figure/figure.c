@@ -14,6 +14,59 @@
 #define OFF 0.08    /* inches between a point and its text */
 #define FAR 0.15
 
+#define MOST 1e200 /* beyond it an axis cannot label its ends */
+
+/* ---- scales ---- */
+
+double figure_place(enum figure_scale scale, double v)
+{
+	switch (scale) {
+	case FIGURE_LOG:
+		return log10(v);
+	case FIGURE_SQRT:
+		return sqrt(v);
+	case FIGURE_SYMLOG:
+		return copysign(log10(1 + fabs(v)), v);
+	case FIGURE_ASINH:
+		return asinh(v);
+	case FIGURE_LOGIT:
+		return log10(v / (1 - v));
+	case FIGURE_LINEAR:
+		break;
+	}
+	return v;
+}
+
+static double figure_unplace(enum figure_scale scale, double place)
+{
+	switch (scale) {
+	case FIGURE_LOG:
+		return pow(10, place);
+	case FIGURE_SQRT:
+		return place > 0 ? place * place : 0;
+	case FIGURE_SYMLOG:
+		return copysign(pow(10, fabs(place)) - 1, place);
+	case FIGURE_ASINH:
+		return sinh(place);
+	case FIGURE_LOGIT:
+		return 1 / (1 + pow(10, -place));
+	case FIGURE_LINEAR:
+		break;
+	}
+	return place;
+}
+
+bool figure_fits(enum figure_scale scale, double v)
+{
+	if (scale == FIGURE_LOGIT)
+		return v > 0 && v < 1;
+	if (scale == FIGURE_LOG)
+		return v >= 1 / MOST && v <= MOST;
+	return fabs(v) <= MOST && (scale != FIGURE_SQRT || v >= 0);
+}
+
+/* ---- labels ---- */
+
 struct box { double x0, y0, x1, y1, weight; };
 
 #define WEIGHT_LABEL 20 /* two texts on one place cannot be read */
@@ -130,6 +183,23 @@ static void take_curve(struct taken_boxes *t, const struct figure *f, const stru
 	}
 }
 
+/* Letters of the widest line. */
+static size_t figure_columns(const char *text)
+{
+	size_t most = 0;
+	struct str rest = str_of(text);
+
+	while (rest.n) {
+		struct str line = str_cut(&rest, '\n');
+		size_t letters = 0;
+
+		for (size_t i = 0; i < line.n; i++)
+			letters += ((unsigned char)line.p[i] & 0xc0) != 0x80;
+		most = letters > most ? letters : most;
+	}
+	return most;
+}
+
 static void choose(struct figure_spot *s, const struct figure *f, const struct figure_layout *l,
 		   struct taken_boxes *t)
 {
@@ -188,7 +258,6 @@ size_t figure_labels(const struct figure_panel *p, const struct figure *f,
 	return n;
 }
 
-#define MOST 1e200 /* beyond it an axis cannot label its ends */
 #define AIR 0.04 /* share of an axis left free at both ends */
 
 const char *const figure_scale_names[] = {
@@ -216,55 +285,6 @@ void figure_axis_label(struct buf *out, const char *variable)
 	buf_add_text(out, variable);
 	if (field && *field->unit)
 		buf_printf(out, " (%s)", field->unit);
-}
-
-/* ---- scales ---- */
-
-double figure_place(enum figure_scale scale, double v)
-{
-	switch (scale) {
-	case FIGURE_LOG:
-		return log10(v);
-	case FIGURE_SQRT:
-		return sqrt(v);
-	case FIGURE_SYMLOG:
-		return copysign(log10(1 + fabs(v)), v);
-	case FIGURE_ASINH:
-		return asinh(v);
-	case FIGURE_LOGIT:
-		return log10(v / (1 - v));
-	case FIGURE_LINEAR:
-		break;
-	}
-	return v;
-}
-
-double figure_unplace(enum figure_scale scale, double place)
-{
-	switch (scale) {
-	case FIGURE_LOG:
-		return pow(10, place);
-	case FIGURE_SQRT:
-		return place > 0 ? place * place : 0;
-	case FIGURE_SYMLOG:
-		return copysign(pow(10, fabs(place)) - 1, place);
-	case FIGURE_ASINH:
-		return sinh(place);
-	case FIGURE_LOGIT:
-		return 1 / (1 + pow(10, -place));
-	case FIGURE_LINEAR:
-		break;
-	}
-	return place;
-}
-
-bool figure_fits(enum figure_scale scale, double v)
-{
-	if (scale == FIGURE_LOGIT)
-		return v > 0 && v < 1;
-	if (scale == FIGURE_LOG)
-		return v >= 1 / MOST && v <= MOST;
-	return fabs(v) <= MOST && (scale != FIGURE_SQRT || v >= 0);
 }
 
 size_t figure_left_out(const struct figure *f)
@@ -376,22 +396,6 @@ static void find_ranges(const struct figure *f, struct figure_layout *l)
 }
 
 /* ---- sizes ---- */
-
-size_t figure_columns(const char *text)
-{
-	size_t most = 0;
-	struct str rest = str_of(text);
-
-	while (rest.n) {
-		struct str line = str_cut(&rest, '\n');
-		size_t letters = 0;
-
-		for (size_t i = 0; i < line.n; i++)
-			letters += ((unsigned char)line.p[i] & 0xc0) != 0x80;
-		most = letters > most ? letters : most;
-	}
-	return most;
-}
 
 size_t figure_lines(const char *text)
 {

@@ -26,7 +26,6 @@ struct figure_layout {
 
 /* The position of a value on a scale: equal distances on paper are equal differences of it. */
 double figure_place(enum figure_scale scale, double v);
-double figure_unplace(enum figure_scale scale, double place);
 /* Whether the scale can show a value at all. */
 bool figure_fits(enum figure_scale scale, double v);
 
@@ -35,8 +34,6 @@ struct figure_layout figure_layout(const struct figure *f);
 /* The legend's curves: the first of each title. Returns their number; out may be NULL. */
 size_t figure_legend(const struct figure *f, const struct figure_curve **out);
 
-/* The widest line and the number of lines. */
-size_t figure_columns(const char *text);
 size_t figure_lines(const char *text);
 
 /* Position of a label, chosen to avoid overlaps: dx, dy inches from the point. */

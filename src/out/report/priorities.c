@@ -19,7 +19,8 @@ static void spread_row(struct buf *out, int64_t priority, const char *name,
 	line_spread(out, label, s);
 }
 
-void report_class_rows(const struct metrics_class *class, size_t n, struct buf *out)
+/* Only the rows, for a report of n classes. */
+static void report_class_rows(const struct metrics_class *class, size_t n, struct buf *out)
 {
 	char label[80], counts[80];
 

@@ -16,8 +16,6 @@
 #include "core/json/read.h"
 #include "core/json/write.h"
 
-/* Only the rows, for a report of n classes. */
-void report_class_rows(const struct metrics_class *class, size_t n, struct buf *out);
 /* A block with its heading; nothing for a run with one class. */
 void report_classes(const struct metrics *m, struct buf *out);
 /* Writes a list; reads such a list and returns the number of classes. */

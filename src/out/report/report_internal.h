@@ -37,10 +37,6 @@ void report_as_v011(struct buf *out, size_t at);
 
 /* ---- parts of the result file ---- */
 
-/* Members such as "mean_ttft_ms"; none of a block that is not reported. */
-void report_block_members(struct json_writer *w, const struct metrics_opts *o,
-			  enum metric_block b, const struct metrics_summary *s);
-
 /* The members "percentiles", "settled" and "attempted" of "profllm". */
 void report_bounds_json(const struct metrics *m, struct json_writer *w);
 void report_settled_json(const struct metrics *m, struct json_writer *w);

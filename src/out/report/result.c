@@ -134,6 +134,43 @@ void report_sessions_json(struct json_writer *w, const struct metrics *m)
 	json_end_object(w);
 }
 
+/* The key of value k of a block, and the value: mean, median, deviation, then the percentiles. */
+static double block_value(struct arena *a, const struct metrics_opts *o, enum metric_block b,
+			  const struct metrics_summary *s, size_t k, const char **key)
+{
+	static const char *const kinds[] = { "mean", "median", "std" };
+	const double values[] = { s->mean_ms, s->median_ms, s->std_ms };
+	char p[FMT_F64_BYTES];
+
+	if (k < 3) {
+		*key = arena_printf(a, "%s_%s_ms", kinds[k], metric_block_key(b));
+		return values[k];
+	}
+	*key = arena_printf(a, "p%s_%s_ms", metrics_percentile_name(p, o->percentile[k - 3]),
+			    metric_block_key(b));
+	return s->percentile_ms[k - 3];
+}
+
+static size_t n_block_values(const struct metrics_opts *o, const struct metrics_summary *s)
+{
+	return s->is_reported ? 3 + o->n_percentiles : 0;
+}
+
+/* Members such as "mean_ttft_ms"; none of a block that is not reported. */
+static void report_block_members(struct json_writer *w, const struct metrics_opts *o,
+				 enum metric_block b, const struct metrics_summary *s)
+{
+	struct arena a = { 0 };
+
+	for (size_t k = 0; k < n_block_values(o, s); k++) {
+		const char *key;
+		double value = block_value(&a, o, b, s, k, &key);
+
+		json_member_f64(w, key, value);
+	}
+	arena_release(&a);
+}
+
 static void put_turn(struct json_writer *w, const struct metrics *m, const struct metrics_turn *t)
 {
 	json_begin_object(w);
@@ -481,28 +518,6 @@ static void put_engine(struct fields *f, const struct metrics *m)
 	put_int(f, "diffusion_canvas_positions", d->canvas_positions);
 }
 
-/* The key of value k of a block, and the value: mean, median, deviation, then the percentiles. */
-static double block_value(struct arena *a, const struct metrics_opts *o, enum metric_block b,
-			  const struct metrics_summary *s, size_t k, const char **key)
-{
-	static const char *const kinds[] = { "mean", "median", "std" };
-	const double values[] = { s->mean_ms, s->median_ms, s->std_ms };
-	char p[FMT_F64_BYTES];
-
-	if (k < 3) {
-		*key = arena_printf(a, "%s_%s_ms", kinds[k], metric_block_key(b));
-		return values[k];
-	}
-	*key = arena_printf(a, "p%s_%s_ms", metrics_percentile_name(p, o->percentile[k - 3]),
-			    metric_block_key(b));
-	return s->percentile_ms[k - 3];
-}
-
-static size_t n_block_values(const struct metrics_opts *o, const struct metrics_summary *s)
-{
-	return s->is_reported ? 3 + o->n_percentiles : 0;
-}
-
 static void put_blocks(struct fields *f, const struct metrics *m)
 {
 	for (enum metric_block b = 0; b < BLOCK_COUNT; b++) {
@@ -515,20 +530,6 @@ static void put_blocks(struct fields *f, const struct metrics *m)
 			put_real(f, key, value);
 		}
 	}
-}
-
-void report_block_members(struct json_writer *w, const struct metrics_opts *o,
-			  enum metric_block b, const struct metrics_summary *s)
-{
-	struct arena a = { 0 };
-
-	for (size_t k = 0; k < n_block_values(o, s); k++) {
-		const char *key;
-		double value = block_value(&a, o, b, s, k, &key);
-
-		json_member_f64(w, key, value);
-	}
-	arena_release(&a);
 }
 
 /* Upstream removes these at the very end; whatever has such a key goes. */

@@ -306,7 +306,8 @@ static bool has_text(const struct filter *f, const struct row *r)
 	return false;
 }
 
-bool filter_takes(const struct filter *f, struct value v)
+/* Judges one value by an in, range, text or missing condition; for the columns of the index. */
+static bool filter_takes(const struct filter *f, struct value v)
 {
 	switch (f->kind) {
 	case FILTER_IN:

@@ -48,5 +48,3 @@ int filter_read(const struct json_value *json, const char *pointer, struct arena
 struct filter *filter_closed(const struct filter *f, struct arena *a);
 /* Judges a single row: the reference implementation for tests of the index. */
 bool filter_holds(const struct filter *f, const struct row *r);
-/* Judges one value by an in, range, text or missing condition; for the columns of the index. */
-bool filter_takes(const struct filter *f, struct value v);

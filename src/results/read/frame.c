@@ -275,7 +275,7 @@ void frame_columns_text(const struct frame *f, struct buf *out)
 	arena_release(&a);
 }
 
-enum frame_kind frame_kind(const struct frame *f, struct str key)
+static enum frame_kind frame_kind(const struct frame *f, struct str key)
 {
 	bool has_int = false, has_real = false, has_bool = false, has_gap = false;
 	uint64_t fits;

@@ -67,7 +67,6 @@ void frame_columns_text(const struct frame *f, struct buf *out);
 
 /* A column's type as in pandas: decides how its values are written. */
 enum frame_kind { FRAME_INT, FRAME_FLOAT, FRAME_BOOL, FRAME_OBJECT };
-enum frame_kind frame_kind(const struct frame *f, struct str key);
 /* str() of a value (NULL: missing, "nan") in a column of that kind. */
 void frame_text(struct buf *out, const struct json_value *v, enum frame_kind kind);
 

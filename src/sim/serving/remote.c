@@ -189,8 +189,9 @@ static void on_deadline(struct timer *t)
 	end(c, c->failure[0] ? c->failure : "no answer in time");
 }
 
-void call_begin(struct remote_call *c, struct loop *l, const struct peer *to, struct str request,
-		int64_t timeout_ns)
+/* request: head and body, copied. Set the hooks before; none is called before it returns. */
+static void call_begin(struct remote_call *c, struct loop *l, const struct peer *to,
+		       struct str request, int64_t timeout_ns)
 {
 	struct err e = { 0 };
 

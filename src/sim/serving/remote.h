@@ -47,10 +47,6 @@ struct remote_call {
 	void (*done)(struct remote_call *c, const char *failure); /* NULL: the answer is complete */
 };
 
-/* request: head and body, copied. Set the hooks before; none is called before it returns. */
-void call_begin(struct remote_call *c, struct loop *l, const struct peer *to, struct str request,
-		int64_t timeout_ns);
-
 /*
  * KV caches that come from elsewhere, in the engine model: tokens of a prompt that are transferred
  * over a link instead of computed.

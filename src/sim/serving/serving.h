@@ -317,10 +317,6 @@ void stream_on_time(struct timer *t);
 void stream_on_step(struct timer *t);
 void stream_release(struct sim_stream *t);
 
-/* ---- stream.c ---- */
-/* The whole answer is due: sends it, slowly or in part when a fault says so. */
-void answer_send(struct conn *c);
-
 /* ---- sim.c ---- */
 void sim_die(struct sim *s); /* sim_run ends as if the engine had failed */
 void sim_flush_soon(struct sim *s);

@@ -17,6 +17,7 @@
 #include "core/json/write.h"
 #include "sim/serving/serving.h"
 
+static void answer_send(struct conn *c);
 static void trickle_on_time(struct timer *timer);
 
 static void trickle_arm(struct conn *c)
@@ -909,7 +910,8 @@ static void slow_send(struct conn *c, const struct buf *all, size_t head)
 		      f->slow_head_ns + f->slow_body_ns);
 }
 
-void answer_send(struct conn *c)
+/* The whole answer is due: sends it, slowly or in part when a fault says so. */
+static void answer_send(struct conn *c)
 {
 	struct sim_stream *t = &c->stream;
 	struct buf all = { 0 };
