@@ -38,7 +38,7 @@ $(O)/analyse/%.ok: $(O)/obj/%.o
 	$(Q)touch $@
 analyse: $(SRC:src/%.c=$(O)/analyse/%.ok)
 
-unused: $(OBJ)
+unused: $(OBJ) $(call layer_obj,lib)
 	$(Q)tools/unused.sh $(O)/obj
 
 check: tidy headers lint unused

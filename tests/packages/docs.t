@@ -1,7 +1,8 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# Every command of every page, README included, on a bare Debian 12 with the .deb, installed as docs/install.md
-# says, and the other programs that pages use: as tests/cli/docs.t runs them, which comes along.
+# Every command of every page, README included, on a bare Debian 12 with the .deb, installed as
+# docs/install.md says, and the other programs that pages use: as tests/cli/docs.t runs them, which
+# comes along.
 use strict;
 use warnings;
 use FindBin;
@@ -17,8 +18,8 @@ my $r = in_root($root, 'apt-get update -q && apt-get install -q -y /profllm.deb 
 	'apt-get install -q -y --no-install-recommends perl curl jq openssl gnuplot-nox', seconds => 900);
 is($r->{status}, 0, 'the .deb and what the pages use are installed') or diag($r->{out}, $r->{err});
 mkdir "$root/profllm";
-system("cd '$top' && git archive HEAD *.md docs examples tools/sharegpt.awk tests/cli | tar -C '$root/profllm' -x")
-	== 0 or die;
+system("cd '$top' && git archive HEAD *.md docs examples tools/sharegpt.awk tests/cli |"
+	. " tar -C '$root/profllm' -x") == 0 or die;
 for my $test (qw(docs-first.t docs.t)) {
 	$r = in_root($root, "PROFLLM=/usr/bin/profllm perl /profllm/tests/cli/$test", seconds => 1200);
 	my @done = $r->{out} =~ /^ok \d+/mg;
