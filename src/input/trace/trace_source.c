@@ -21,7 +21,7 @@
 
 /* ---- dates ---- */
 
-/* See trace_time.h. The Gregorian calendar without leap seconds, as in POSIX. */
+/* The Gregorian calendar without leap seconds, as in POSIX. */
 
 /* Exactly n digits; moves past them. */
 static bool digits(struct str *rest, size_t n, int64_t *out)
