@@ -100,7 +100,7 @@ static void test_codecs_and_pages(void **state)
 static void test_shapes(void **state)
 {
 	static const char *const same[] = {
-		"types", "int96", "empty", "stored-decimal", "delta", "duckdb", "bare-list", "two-levels",
+		"types", "times", "int96", "empty", "stored-decimal", "delta", "duckdb", "bare-list", "two-levels",
 		"two-levels-packed", "two-levels-tuple", "two-levels-struct", "old-map",
 	};
 
