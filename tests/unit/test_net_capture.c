@@ -431,6 +431,25 @@ static void live_packets(void **state)
 	}
 }
 
+/* The packet socket keeps CAPTURE_BUFFER_BYTES, of which Linux counts the double. */
+static void check_buffer(void)
+{
+	int packets = -1, bytes = CAPTURE_BUFFER_BYTES, kept = 0, domain, plain;
+	socklen_t n = sizeof(int);
+
+	for (int fd = 3; fd < 256 && packets < 0; fd++)
+		if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &n) == 0 && domain == AF_PACKET)
+			packets = fd;
+	assert_true(packets >= 0);
+	plain = socket(AF_INET, SOCK_DGRAM, 0);
+	if (setsockopt(plain, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)) < 0)
+		assert_int_equal(setsockopt(plain, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)), 0);
+	assert_int_equal(getsockopt(plain, SOL_SOCKET, SO_RCVBUF, &bytes, &n), 0);
+	assert_int_equal(getsockopt(packets, SOL_SOCKET, SO_RCVBUF, &kept, &n), 0);
+	assert_int_equal(kept, bytes);
+	close(plain);
+}
+
 /* More than the kernel keeps: what was dropped is counted once, and reading goes on. */
 static void live_packets_are_dropped(void **state)
 {
@@ -455,6 +474,7 @@ static void live_packets_are_dropped(void **state)
 	}
 	began_ns = clock_real_ns();
 	assert_int_equal(capture_dropped(c), 0);
+	check_buffer();
 	for (int i = 0; i < 16 << 10 && !dropped; i++) { /* 1 GiB at most */
 		pass(t.server, t.client, 1 << 16);
 		dropped = i % 64 == 63 ? capture_dropped(c) : 0;

@@ -3,8 +3,9 @@
  * test_trace_convert.c - ShareGPT's files as conversations: parts that belong together, which
  * conversations are dropped and what for, and files that are wrong.
  *
- * A conversation is written "id u:text a:text", conversations in the order of their ids; then what
- * was counted: items, joined, too short, not alternating, wrong length, wrong language, kept.
+ * A conversation is written "id u:text a:text", conversations in the order of their ids, or as they
+ * are where some are drawn; then what was counted: items, joined, too short, not alternating, wrong
+ * length, wrong language, kept.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +30,7 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void write_conversations(const struct conversations *c, struct buf *out)
+static void write_conversations(const struct conversations *c, bool is_sorted, struct buf *out)
 {
 	char *line[8];
 
@@ -44,7 +45,8 @@ static void write_conversations(const struct conversations *c, struct buf *out)
 				   (int)c->message[k].text.n, c->message[k].text.p);
 		line[i] = text.data;
 	}
-	qsort(line, c->n, sizeof(*line), by_text);
+	if (is_sorted)
+		qsort(line, c->n, sizeof(*line), by_text);
 	for (size_t i = 0; i < c->n; i++) {
 		buf_printf(out, "%s; ", line[i]);
 		free(line[i]);
@@ -67,7 +69,7 @@ static int convert(const char *text, const struct sharegpt_convert_opts *o, stru
 	assert_int_equal(file_write_atomic(path, buf_str(&file), &e), 0);
 	rc = sharegpt_convert(path, o, &c, &n, &e);
 	if (rc == 0) {
-		write_conversations(&c, out);
+		write_conversations(&c, !o->max_items, out);
 		buf_printf(out, "%zu %zu %zu %zu %zu %zu %zu", n.items, n.joined, n.too_short,
 			   n.not_alternating, n.wrong_length, n.wrong_language, n.kept);
 	} else {
@@ -141,11 +143,11 @@ static void draws(void **state)
 {
 	static const struct { int64_t max_items, seed; const char *want; } row[] = {
 		{ 0, 1, "a u:1; b u:2; c u:3; d u:4; 4 4 0 0 0 0 4" },
-		{ 4, 1, "a u:1; b u:2; c u:3; d u:4; 4 4 0 0 0 0 4" },
-		{ 5, 1, "a u:1; b u:2; c u:3; d u:4; 4 4 0 0 0 0 4" },
+		{ 4, 1, "d u:4; a u:1; c u:3; b u:2; 4 4 0 0 0 0 4" },
+		{ 5, 1, "d u:4; a u:1; c u:3; b u:2; 4 4 0 0 0 0 4" },
 		{ 2, 1, "c u:3; d u:4; 4 4 0 0 0 0 4" },
-		{ 2, 2, "b u:2; d u:4; 4 4 0 0 0 0 4" },
-		{ 3, 0, "a u:1; b u:2; d u:4; 4 4 0 0 0 0 4" },
+		{ 2, 2, "d u:4; b u:2; 4 4 0 0 0 0 4" },
+		{ 3, 0, "b u:2; d u:4; a u:1; 4 4 0 0 0 0 4" },
 		{ 1, 0, "b u:2; 4 4 0 0 0 0 4" },
 	};
 
