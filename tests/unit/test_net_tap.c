@@ -9,6 +9,8 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <sys/wait.h>
@@ -179,6 +181,64 @@ static void test_stops_working(void **state)
 	talk_close(&t);
 }
 
+/* The ring of the tap, which the kernel has mapped here; the first frame that is to be looked at. */
+static struct tpacket2_hdr *first_frame(size_t frame_bytes)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512], *ring = NULL;
+
+	assert_non_null(maps);
+	while (!ring && fgets(line, sizeof(line), maps)) {
+		char *at = strstr(line, " socket:["), *end;
+		uintptr_t from = strtoul(line, &end, 16), to = strtoul(end + 1, NULL, 16);
+
+		if (at && to - from == TAP_FRAMES_MAX * frame_bytes)
+			ring = (char *)from;
+	}
+	fclose(maps);
+	for (size_t i = 0; ring && i < TAP_FRAMES_MAX; i++) {
+		struct tpacket2_hdr *h = (void *)(ring + i * frame_bytes);
+
+		if (h->tp_status & TP_STATUS_USER)
+			return h;
+	}
+	fail_msg("no frame to look at");
+	return NULL;
+}
+
+/*
+ * A frame that the kernel goes on writing while the next one is complete: it is waited for, but not
+ * for long. Its bytes and those after it keep the stamp of their read.
+ */
+static void test_unfinished(void **state)
+{
+	struct tpacket2_hdr *frame;
+	struct sent sent[3];
+	struct talk t;
+	int64_t read_ns, stamp_ns;
+	uint32_t status;
+	bool is_known;
+
+	(void)state;
+	if (!talk_open(&t, "127.0.0.1"))
+		skip();
+	send_bytes(&t, 10, &sent[0]);
+	send_bytes(&t, 20, &sent[1]);
+	read_ns = read_all(&t, 30);
+	frame = first_frame(192);
+	status = frame->tp_status;
+	frame->tp_status = TP_STATUS_KERNEL;
+	assert_int_equal(tap_take(t.tap, &t.flow, 30, read_ns, &stamp_ns, &is_known), 30);
+	assert_false(is_known);
+	assert_int_equal(stamp_ns, read_ns);
+	frame->tp_status = status;
+	send_bytes(&t, 40, &sent[2]);
+	read_ns = read_all(&t, 40);
+	assert_int_equal(tap_take(t.tap, &t.flow, 40, read_ns, &stamp_ns, &is_known), 40);
+	assert_true(is_known && stamp_ns >= sent[2].before_ns && stamp_ns <= sent[2].after_ns);
+	talk_close(&t);
+}
+
 /* More frames than the ring holds: the rest is counted and unknown; what comes later is known. */
 static void test_overflow(void **state)
 {
@@ -325,6 +385,7 @@ int main(void)
 		cmocka_unit_test(test_late_read),
 		cmocka_unit_test(test_late_read_ipv6),
 		cmocka_unit_test(test_stops_working),
+		cmocka_unit_test(test_unfinished),
 		cmocka_unit_test(test_overflow),
 		cmocka_unit_test(test_unwanted),
 		cmocka_unit_test(test_unwanted_ipv6),
