@@ -200,6 +200,8 @@ static void begin(void *t, struct client *c)
 	*c = (struct client){ .transport = t, .is_cancelled_soon = c->is_cancelled_soon };
 	c->x.sink = &sink;
 	c->x.request = STR(REQUEST);
+	c->x.bytes_in = 1000; /* of an earlier use */
+	c->x.attempts = 7;
 	transport_curl.start(t, &c->x);
 }
 

@@ -254,6 +254,7 @@ static void *open_footer(struct str footer, size_t pad, struct buf *file, struct
 
 #define S(text) { text, sizeof(text) - 1 }
 #define ROOT "\x1c\x48\x01r\x15\x00\x00"                     /* a schema that is only a root */
+#define COLUMN(type) "\x2c\x48\x01r\x15\x02\x00" type "\x08\x08\x01" "c" "\x00" /* a root with a column */
 #define GROUP(rows) "\x1c\x19\x0c\x16\x00\x16" rows "\x00" /* a row group without columns */
 
 /* Footers whose parts are missing, twice there, in another order or contradict each other. */
@@ -272,6 +273,14 @@ static void test_footers(void **state)
 		  "the footer counts 2 rows, its row groups 1" },
 		{ S("\x15\x02\x19" ROOT "\x16\x00\x19" GROUP("\x02") "\x00"),
 		  "the footer counts 0 rows, its row groups 1" },
+		{ S("\x15\x02\x19" COLUMN("\x15\x10") "\x00"), "column \"c\" is of type 8, expected 0 to 7" },
+		{ S("\x15\x02\x19" COLUMN("\x15\x01") "\x00"), "column \"c\" is of type -1, expected 0 to 7" },
+		{ S("\x15\x02\x19" COLUMN("\x15\x0e\x15\x00") "\x00"), "column \"c\" has values of 0 bytes" },
+		{ S("\x15\x02\x19" COLUMN("\x15\x0e") "\x00"), "column \"c\" has values of " },
+		{ S("\x15\x02\x19" COLUMN("\x15\x00") "\x16\x02\x19" GROUP("\x02") "\x00"),
+		  "row group 0 has 0 columns, the schema 1" },
+		{ S("\x15\x02\x19" COLUMN("\x15\x00") "\x16\x02\x19\x1c\x36\x02\x00\x00"),
+		  "row group 0 has no columns" },
 		{ S("\x15\x02\x19" ROOT "\x00"), "the footer counts -1 rows, its row groups 0" },
 		{ S("\x15\x02\x19" ROOT "\x16\x02\x19" GROUP("\x02")), "the footer is damaged" },
 		{ S("\x15\x02\x19" ROOT "\x16\x01\x19" GROUP("\x01") "\x00"), "row group 0 has -1 rows" },
