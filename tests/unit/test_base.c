@@ -507,6 +507,34 @@ static void errors_gain_context(void **state)
 	assert_int_equal(err_again(&e), ERR_IO);
 }
 
+/* Whole pages of a part are forgotten (here: zeroed), those at its ends are kept. */
+static void whole_pages_are_forgotten(void **state)
+{
+	enum { PAGES = 5 };
+	static const struct { long from, to; const char *want; } row[] = { /* in halves of pages */
+		{ 0, 10, "....." }, { 2, 4, "x.xxx" }, { 1, 8, "x...x" }, { 3, 7, "xx.xx" }, { 3, 5, "xxxxx" },
+		{ 4, 4, "xxxxx" }, { 2, 9, "x...x" }, { 5, 10, "xxx.." }, { 0, 1, "xxxxx" }, { 0, 2, ".xxxx" },
+	};
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		char *p = mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		char got[PAGES + 1] = "";
+
+		assert_true(p != MAP_FAILED);
+		memset(p, 'x', PAGES * page);
+		file_forget((struct str){ p + (size_t)row[i].from * page / 2,
+					  (size_t)(row[i].to - row[i].from) * page / 2 });
+		for (size_t k = 0; k < PAGES; k++) {
+			got[k] = p[k * page] ? p[k * page] : '.';
+			assert_int_equal(p[(k + 1) * page - 1], p[k * page]);
+		}
+		assert_string_equal(got, row[i].want);
+		munmap(p, PAGES * page);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -524,6 +552,7 @@ int main(void)
 		cmocka_unit_test(a_file_that_grows_past_its_limit_is_refused),
 		cmocka_unit_test(files_follow_the_umask),
 		cmocka_unit_test(files_are_replaced_whole),
+		cmocka_unit_test(whole_pages_are_forgotten),
 		cmocka_unit_test(pipes_are_files),
 		cmocka_unit_test(counts_for_people),
 		cmocka_unit_test(errors_gain_context),

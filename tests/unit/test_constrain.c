@@ -352,6 +352,29 @@ static void grammars_of_all_sorts(void **state)
 	}
 }
 
+/* Bytes that are not UTF-8 are read as U+FFFD, for every kind. */
+static void invalid_bytes_are_replaced(void **state)
+{
+	static const struct { enum constraint_kind kind; const char *text, *answer; bool is_kept; } row[] = {
+		{ CONSTRAINT_CHOICE, "[\"a\xef\xbf\xbd\"]", "a\xff", true },
+		{ CONSTRAINT_CHOICE, "[\"a\xef\xbf\xbd\"]", "a\xef\xbf\xbd", true },
+		{ CONSTRAINT_CHOICE, "[\"a\"]", "a\xff", false },
+		{ CONSTRAINT_REGEX, "a.b", "a\xff" "b", true },
+		{ CONSTRAINT_REGEX, "a\\uFFFDb", "a\xff" "b", true },
+		{ CONSTRAINT_REGEX, "ab", "a\xff" "b", false },
+		{ CONSTRAINT_JSON, "{\"const\": \"\xef\xbf\xbd\"}", "\"\xff\"", true },
+		{ CONSTRAINT_JSON, "{\"maxLength\": 1}", "\"\xff\"", true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(row); i++) {
+		struct constraint *c = made(row[i].kind, row[i].text);
+
+		expect(c, row[i].answer, row[i].is_kept);
+		constraint_free(c);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -359,6 +382,7 @@ int main(void)
 		cmocka_unit_test(upstream_and_ours_on_a_pattern),
 		cmocka_unit_test(a_grammar_of_sixteen),
 		cmocka_unit_test(choices),
+		cmocka_unit_test(invalid_bytes_are_replaced),
 		cmocka_unit_test(members),
 		cmocka_unit_test(members_keep_digits),
 		cmocka_unit_test(made_answers_hold),

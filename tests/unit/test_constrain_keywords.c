@@ -71,6 +71,8 @@ static const struct { const char *schema, *good, *bad; } row[] = {
 	{ "{'$id': 'http://x/a', '$defs': {'b': {'$id': '/b', '$defs': {'c': {'$anchor': 'c', 'const': 1}}}}, 'items': "
 	  "{'$ref': 'http://x/b#c'}}", "[1]", "[2]" },
 	{ "{'$defs': {'a~b/c': {'type': 'null'}}, '$ref': '#/$defs/a~0b~1c'}", "null", "1" },
+	{ "{'$defs': {'/~': {'type': 'null'}}, '$ref': '#/$defs/~1~0'}", "null", "1" },
+	{ "{'$defs': {'a~': {'type': 'null'}}, '$ref': '#/$defs/a~'}", "null", "1" },
 	{ "{'$defs': {'a b': {'type': 'null'}}, '$ref': '#/$defs/a%20b'}", "null", "1" },
 	{ "{'type': 'object', 'properties': {'next': {'$ref': '#'}}, 'additionalProperties': false}",
 	  "{'next': {'next': {}}}", "{'next': {'x': 1}}" },

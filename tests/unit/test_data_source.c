@@ -38,6 +38,8 @@ static void test_glob(void **state)
 		{ "[a-c]x", "bx", true }, { "[a-c]x", "dx", false }, { "[!a-c]x", "dx", true },
 		{ "[!a-c]x", "bx", false }, { "[]]", "]", true }, { "[-._ 0-9]", "-", true },
 		{ "[-._ 0-9]", "7", true }, { "[-._ 0-9]", "a", false }, { "[!a]b", "/b", false },
+		{ "[!a]", "!", true }, { "[!a]", "[", true }, { "[!!]", "!", false }, { "[!]]", "]", false },
+		{ "[a-]", "-", true }, { "[a-", "b", false }, { "[!a", "b", true },
 		{ "*a*b", "xaxxb", true }, { "*a*b", "xaxxbc", false }, { "*a", "a/a", false },
 		{ "**/x*y/z", "xay/xby/z", true }, { "data/**.csv", "data/d/a.csv", true },
 		{ "[a", "a", true }, { "[", "[", false }, { "", "", true }, { "*", "", true },

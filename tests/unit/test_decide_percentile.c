@@ -156,7 +156,7 @@ static void many(void **state)
 /* The exact ranks where nothing is clumped, for large samples too. */
 static void agrees_with_ranks(void **state)
 {
-	static const size_t count[] = { 367, 368, 5000, 300000 };
+	static const size_t count[] = { 367, 368, 999, 1000, 5000, 300000 };
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(count); i++) {

@@ -19,9 +19,9 @@ static void bodies_are_upstreams(void **state)
 		struct sample sample;
 		const char *want;
 	} row[] = {
-		{ "vllm", { .model = S("m") },
+		{ "vllm", { .model = S("m\xc3\xa9") },
 		  { .prompt = S("a\"\xc3\xa9"), .output_len = 7 },
-		  "{\"model\": \"m\", \"prompt\": \"a\\\"\\u00e9\", \"repetition_penalty\": 1.0, "
+		  "{\"model\": \"m\\u00e9\", \"prompt\": \"a\\\"\\u00e9\", \"repetition_penalty\": 1.0, "
 		  "\"max_tokens\": 7, \"logprobs\": null, \"stream\": true, "
 		  "\"stream_options\": {\"include_usage\": true}}" },
 		{ "openai", { .model = S("m"), .is_ignore_eos = true, .has_logprobs = true,
@@ -31,10 +31,10 @@ static void bodies_are_upstreams(void **state)
 		  "\"max_tokens\": 1, \"logprobs\": 3, \"stream\": true, "
 		  "\"stream_options\": {\"include_usage\": true}, \"ignore_eos\": true, "
 		  "\"temperature\": 0.0}" },
-		{ "openai-chat", { .model = S("m") },
+		{ "openai-chat", { .model = S("m\xc3\xa9") },
 		  { .prompt = S("hi"), .output_len = 5,
 		    .overrides = S("{\"tools\": [\"x\"]}") },
-		  "{\"model\": \"m\", \"messages\": [{\"role\": \"user\", \"content\": [{\"type\": "
+		  "{\"model\": \"m\\u00e9\", \"messages\": [{\"role\": \"user\", \"content\": [{\"type\": "
 		  "\"text\", \"text\": \"hi\"}]}], \"max_completion_tokens\": 5, \"stream\": true, "
 		  "\"stream_options\": {\"include_usage\": true}, \"tools\": [\"x\"]}" },
 		{ "openai-chat", { .model = S("m") },
@@ -107,6 +107,9 @@ static const struct {
 	  "{\"code\":500,\"message\":\"no\"}", -1, -1, -1, -1 },
 	{ "openai-audio", "{\"type\":\"error\"}", DECODED_ERROR, "{\"type\":\"error\"}",
 	  -1, -1, -1, -1 },
+	{ "vllm", "{\"detail\":\"\"}", DECODED_IGNORED, "", -1, -1, -1, -1 },
+	{ "vllm", "{\"detail\":null}", DECODED_IGNORED, "", -1, -1, -1, -1 },
+	{ "vllm", "{\"type\":\"ping\",\"object\":\"x\",\"code\":1}", DECODED_IGNORED, "", -1, -1, -1, -1 },
 	{ "vllm", "{\"message\":\"wait\"}", DECODED_IGNORED, "", -1, -1, -1, -1 },
 	{ "vllm", "{\"choices\":[],\"detail\":\"x\"}", DECODED_IGNORED, "", -1, -1, -1, -1 },
 	{ "vllm", "{\"choices\":[{\"text\":\"a\",\"finish_reason\":\"abort\"}]}",

@@ -364,12 +364,30 @@ static void check_step(size_t i, const char *root)
 	buf_release(&text);
 }
 
+/* Others may read what is below the repository's directory as the umask allows. */
+static void check_mode(const char *path)
+{
+	struct buf whole = { 0 };
+	struct stat st;
+
+	buf_printf(&whole, "%s/datasets--org--m/%s", dir, path);
+	assert_int_equal(stat(whole.data, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0646);
+	buf_release(&whole);
+}
+
 static void test_file(void **state)
 {
+	mode_t mask = umask(020);
+
 	(void)state;
 	reset(NULL);
 	for (size_t i = 0; i < COUNT(STEPS); i++)
 		check_step(i, dir);
+	check_mode(".no_exist/" C2 "/c d");
+	check_mode("blobs/" HELLO_GIT);
+	check_mode("refs/main");
+	umask(mask);
 }
 
 /* ---- lists, after the files of test_file ---- */

@@ -101,6 +101,10 @@ static void test_environment(void **state)
 	assert_string_equal(json_get(json_get(json_get(v, "python"), "packages"), "vllm")->text.p,
 			    "0.11.0");
 	assert_string_equal(json_get(v, "cuda")->text.p, "12.8");
+	assert_true(*json_get(v, "profllm")->text.p);
+	assert_non_null(strstr(json_get(v, "build")->text.p, __VERSION__));
+	assert_string_equal(json_get(json_get(v, "server"), "kind")->text.p, "vllm");
+	assert_string_equal(json_get(json_get(v, "server"), "version")->text.p, "0.11.0");
 	v = json_get(v, "variables");
 	assert_string_equal(json_get(v, "VLLM_USE_V1")->text.p, "1");
 	assert_string_equal(json_get(v, "HF_TOKEN")->text.p, "***");

@@ -10,6 +10,7 @@
 #include "core/base/file.h"
 #include "core/json/read.h"
 #include "host/hardware/hardware.h"
+#include "fake_gpus.h"
 #include "scratch.h"
 
 static void put(const char *path, const char *text)
@@ -40,6 +41,8 @@ static const struct json_value *at(const struct json_value *v, const char *part,
 	assert_non_null(found);
 	return found;
 }
+
+static char sys_of_gpus[64];
 
 static void make_machine(void)
 {
@@ -170,6 +173,64 @@ static void test_nothing(void **state)
 	buf_release(&text);
 }
 
+/* NVIDIA's GPUs and AMD's, with their links, and parts. */
+static void test_gpus(void **state)
+{
+	struct buf text = { 0 };
+	struct arena a = { 0 };
+	const struct json_value *v, *g;
+	const char *sysfs = getenv("PROFLLM_SYSFS");
+
+	(void)state;
+	put("/cards/class/drm/card1/device/vendor", "0x1002\n");
+	put("/cards/class/drm/card1/device/uevent", "DRIVER=amdgpu\nPCI_SLOT_NAME=0000:c1:00.0\n");
+	put("/cards/class/drm/card1/device/mem_info_vram_total", "206141652992\n");
+	put("/cards/class/drm/card1/device/product_name", "AMD Instinct MI300X\n");
+	snprintf(sys_of_gpus, sizeof(sys_of_gpus), "%s/cards", dir);
+	setenv("PROFLLM_SYSFS", sys_of_gpus, 1);
+	setenv("PROFLLM_NVML", fake_library("libfake-nvml.so"), 1);
+	fake_state("count 2\ngpu 1 name NVIDIA H100 80GB HBM3\ngpu 1 limit 650\ngpu 1 numa 3\n");
+	v = look("/there-is-no-such-root", &a, &text);
+	g = json_get(v, "gpus");
+	assert_int_equal(g->count, 3);
+	assert_int_equal(json_get(v, "gpu_note")->kind, JSON_NULL);
+	assert_string_equal(json_get(&g->item[0], "vendor")->text.p, "nvidia");
+	assert_int_equal(json_int(json_get(&g->item[1], "index"), -1), 1);
+	assert_string_equal(json_get(&g->item[1], "name")->text.p, "NVIDIA H100 80GB HBM3");
+	assert_string_equal(json_get(&g->item[1], "uuid")->text.p, "GPU-a0001111-fa4e-4e5e-8000-000000000001");
+	assert_string_equal(json_get(&g->item[1], "pci")->text.p, "0000:11:00.0");
+	assert_string_equal(json_get(&g->item[1], "driver")->text.p, "550.54.14");
+	assert_string_equal(json_get(&g->item[1], "cuda")->text.p, "12.4");
+	assert_string_equal(json_get(&g->item[1], "compute_capability")->text.p, "9.0");
+	assert_int_equal(json_int(json_get(&g->item[1], "numa"), -1), 3);
+	assert_true(json_real(json_get(&g->item[1], "power_limit_w"), -1) == 650);
+	assert_true(json_real(json_get(&g->item[1], "memory_bytes"), -1) == 80ll << 30);
+	assert_true(json_real(json_get(&g->item[1], "sm_clock_max_mhz"), -1) == 1980);
+	assert_int_equal(json_get(&g->item[1], "mig_profile")->kind, JSON_NULL);
+	assert_int_equal(json_get(&g->item[1], "links")->count, 3);
+	assert_string_equal(json_get(&g->item[1], "links")->item[0].text.p, "nvlink");
+	assert_string_equal(json_get(&g->item[1], "links")->item[1].text.p, "self");
+	assert_string_equal(json_get(&g->item[2], "vendor")->text.p, "amd");
+	assert_string_equal(json_get(&g->item[2], "name")->text.p, "AMD Instinct MI300X");
+	assert_true(json_real(json_get(&g->item[2], "memory_bytes"), -1) == 206141652992);
+	assert_int_equal(json_get(&g->item[2], "compute_capability")->kind, JSON_NULL);
+	fake_state("count 1\ngpu 0 mig 1g.10gb 2\n");
+	v = look("/there-is-no-such-root", &a, &text);
+	g = json_get(v, "gpus");
+	assert_int_equal(g->count, 4);
+	assert_string_equal(json_get(&g->item[1], "mig_profile")->text.p, "1g.10gb");
+	assert_int_equal(json_get(&g->item[1], "links")->count, 0);
+	assert_int_equal(json_get(&g->item[0], "links")->count, 2); /* parts have none */
+	assert_string_equal(json_get(&g->item[0], "links")->item[1].text.p, "unknown");
+	setenv("PROFLLM_NVML", "", 1);
+	if (sysfs)
+		setenv("PROFLLM_SYSFS", sysfs, 1);
+	else
+		unsetenv("PROFLLM_SYSFS");
+	arena_release(&a);
+	buf_release(&text);
+}
+
 /* The machine itself has a processor, memory and a kernel. */
 static void test_here(void **state)
 {
@@ -194,7 +255,7 @@ static void test_here(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_machine),	  cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_machine), cmocka_unit_test(test_gpus), cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_nonsense), cmocka_unit_test(test_here),
 	};
 

@@ -4,6 +4,7 @@
  * real server does only now and then happens here at a chosen moment. Every script
  * runs over a Unix socket and over TCP.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -120,12 +121,13 @@ static const struct exchange_sink sink = {
 	.on_end = on_end,
 };
 
-static void rig_open(struct rig *r, bool is_unix)
+static void rig_open(struct rig *r, bool is_unix, unsigned warm_connections)
 {
 	const char *url[] = { r->url };
 	struct transport_opts o = { .base_url = url, .n_endpoints = 1,
 				    .connect_timeout_ns = 5000000000,
-				    .request_timeout_ns = 20000000000 };
+				    .request_timeout_ns = 20000000000,
+				    .warm_connections = warm_connections };
 	struct sock_addr addr[SOCK_ADDRS_MAX];
 	char text[96];
 	struct err e;
@@ -462,7 +464,7 @@ static void run_script(const struct script *s, bool is_unix)
 	char name[200];
 
 	snprintf(name, sizeof(name), "%s (%s)", s->name, is_unix ? "unix" : "tcp");
-	rig_open(&r, is_unix);
+	rig_open(&r, is_unix, 0);
 	r.reaction = s->reaction;
 	for (int i = 0; i < STEPS && s->step[i].kind != STEP_NONE; i++)
 		run_step(&r, &s->step[i]);
@@ -497,6 +499,61 @@ static void scripts_end_as_they_should(void **state)
 	assert_true(ran > 0);
 }
 
+/* Requests use the connections that were opened ahead of them. */
+static void warm_connections_are_used(void **state)
+{
+	(void)state;
+	for (int is_unix = 0; is_unix < 2; is_unix++) {
+		struct rig r;
+
+		rig_open(&r, is_unix, 2);
+		for (int i = 0; i < 2; i++) {
+			accept_side(&r);
+			native->start(r.transport, &r.client[i].x);
+			turn(&r, 5);
+		}
+		for (int tries = 0; tries < 1000 && !(r.client[0].sends && r.client[1].sends); tries++)
+			turn(&r, 5);
+		assert_int_equal(r.stats.connects, 2);
+		for (int i = 0; i < 2; i++) {
+			assert_int_equal(r.client[i].sends, 1);
+			assert_int_equal(r.client[i].x.connected_ns, 0);
+		}
+		rig_close(&r);
+	}
+}
+
+/* Where no server listens they fail, all at once, and the message says what they were for. */
+static void warm_connections_may_be_refused(void **state)
+{
+	struct transport_opts o = { .n_endpoints = 1, .connect_timeout_ns = 5000000000,
+				    .request_timeout_ns = 20000000000 };
+
+	(void)state;
+	for (unsigned count = 1; count <= 3; count += 2) {
+		struct sockaddr_in in4 = { .sin_family = AF_INET,
+					   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+		const char *url[1];
+		char text[64];
+		socklen_t n = sizeof(in4);
+		/* The port is taken and nobody listens there. */
+		int fd = socket(AF_INET, SOCK_STREAM, 0);
+		struct err e = { 0 };
+
+		assert_int_equal(bind(fd, (const void *)&in4, sizeof(in4)), 0);
+		assert_int_equal(getsockname(fd, (void *)&in4, &n), 0);
+		snprintf(text, sizeof(text), "http://127.0.0.1:%u", ntohs(in4.sin_port));
+		url[0] = text;
+		o.base_url = url;
+		o.warm_connections = count;
+		assert_null(native->open(&o, &e));
+		assert_int_equal(e.code, ERR_NET);
+		assert_non_null(strstr(e.text, "opening connections ahead of the run: "));
+		assert_non_null(strstr(e.text, "refused"));
+		close(fd);
+	}
+}
+
 /* Wherever an answer is cut into two reads, or into single bytes, the body is the same. */
 static void an_answer_may_be_cut_anywhere(void **state)
 {
@@ -511,7 +568,7 @@ static void an_answer_may_be_cut_anywhere(void **state)
 		struct rig r;
 		struct client *c = &r.client[0];
 
-		rig_open(&r, true);
+		rig_open(&r, true, 0);
 		for (size_t cut = 0; cut <= all.n; cut++) { /* cut = 0: byte by byte */
 			size_t step = cut ? cut : 1;
 
@@ -617,7 +674,7 @@ static void an_endless_answer_keeps_nobody_waiting(void **state)
 		int64_t began_ns, longest_ns = 0;
 		struct rig r;
 
-		rig_open(&r, false);
+		rig_open(&r, false, 0);
 		((struct native *)r.transport)->opts.request_timeout_ns = 1500000000;
 		f.unit = cases[i].unit;
 		r.client[0].x.sink = &flood_sink;
@@ -722,6 +779,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(scripts_end_as_they_should),
+		cmocka_unit_test(warm_connections_are_used),
+		cmocka_unit_test(warm_connections_may_be_refused),
 		cmocka_unit_test(an_answer_may_be_cut_anywhere),
 		cmocka_unit_test(an_endless_answer_keeps_nobody_waiting),
 		cmocka_unit_test(connect_timeouts_follow_their_deadlines),

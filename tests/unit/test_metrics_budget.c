@@ -123,6 +123,73 @@ static void test_signs_of_a_record(void **state)
 	record_release(&r);
 }
 
+/* A round of three requests after one that is not its own; the first of them, or all, came at once. */
+static void test_round_of_a_record(void **state)
+{
+	static const double ttft_us[] = { 100, -400, 600 }, e2el_us[] = { -10, 30, 40 };
+	static const int64_t late_ns[] = { 6 * MS, 0, 0, 2 * MS };
+	static const struct { uint32_t first; double ttft, ttft_later, e2el, e2el_later, sign, sign_later; } row[] = {
+		{ 1, 0.1, 0.1, -0.01, 0.035, 0, 0.5 },
+		{ 2, -0.15, 0.6, 0.01, 0.04, 0, 0 },
+		{ 0, 0.1, NAN, 0.02, NAN, 2 / 3.0, 0 },
+		{ 3, 0.1, NAN, 0.02, NAN, 2 / 3.0, 0 },
+	};
+	struct record r = { 0 };
+	struct err e;
+
+	(void)state;
+	assert_int_equal(record_init(&r, 4, 1, 0, true, true, &e), 0);
+	record_add_rows(&r, 4);
+	for (uint32_t i = 0; i < 4; i++) {
+		r.row[i].phase = PHASE_MAIN;
+		r.row[i].sent_ns = T0;
+		r.row[i].sent_all_ns = T0 + late_ns[i] + 10000;
+		for (int k = 0; k < 3; k++)
+			sample_event(&r, &r.row[i], 10 * MS, 0);
+		r.row[i].state = REQ_DONE;
+	}
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		struct oracle_errors errors = { 0 };
+		struct budget_round b;
+
+		oracle_errors_init(&errors, 3, 3);
+		errors.n_requests = 3;
+		errors.n_itl = errors.n_stamp = 4;
+		for (size_t k = 0; k < 4; k++) {
+			errors.itl[0][k] = (double)(4 - k) * 10;
+			errors.itl[1][k] = 0;
+			errors.stamp[0][k] = (double)(k * k);
+			errors.stamp[1][k] = 0;
+		}
+		for (size_t k = 0; k < 3; k++) {
+			errors.ttft[k] = ttft_us[k];
+			errors.e2el[k] = e2el_us[k];
+			errors.send[k] = (double)k;
+		}
+		b = budget_round(&errors, &r, 1, row[i].first);
+		NEAR(b.ttft_first.mean, row[i].ttft);
+		NEAR(b.e2el_first.mean, row[i].e2el);
+		NEAR(b.ttft_first.sign, row[i].sign);
+		NEAR(b.e2el_first.sign, row[i].sign);
+		NEAR(b.ttft_later.sign, row[i].sign_later);
+		NEAR(b.e2el_later.sign, row[i].sign_later);
+		assert_int_equal(isnan(b.ttft_later.mean), isnan(row[i].ttft_later));
+		if (!isnan(row[i].ttft_later)) {
+			NEAR(b.ttft_later.mean, row[i].ttft_later);
+			NEAR(b.e2el_later.mean, row[i].e2el_later);
+		}
+		NEAR(b.ttft_p99, 0.596);
+		NEAR(b.e2el_p99, 0.0398);
+		NEAR(b.itl.mean, 0.0397);
+		NEAR(b.itl.sign, 0);
+		NEAR(b.itl_mean, 0.025);
+		NEAR(b.send, 0.001);
+		NEAR(b.kernel, 0.0025);
+		oracle_errors_release(&errors);
+	}
+	record_release(&r);
+}
+
 static void add_request(struct record *r, uint32_t i, int64_t at_ns, int64_t itl_ns, int events)
 {
 	r->row[i].phase = PHASE_MAIN;
@@ -264,6 +331,7 @@ int main(void)
 		cmocka_unit_test(test_predict_covers),
 		cmocka_unit_test(test_signs_are_taken_off),
 		cmocka_unit_test(test_signs_of_a_record),
+		cmocka_unit_test(test_round_of_a_record),
 		cmocka_unit_test(test_level),
 		cmocka_unit_test(test_shape),
 		cmocka_unit_test(test_fits),

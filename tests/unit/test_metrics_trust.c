@@ -238,6 +238,12 @@ static void unstamped_user(struct run *r) { unstamped(r); r->m.opts.is_user_stam
 static void step(struct run *r) { r->f.clock_step_ns = -1000001; }
 static void step_at(struct run *r) { r->f.clock_step_ns = 1000000; }
 static void step_large(struct run *r) { r->f.clock_step_ns = 101000000; }
+static void step_share_at(struct run *r)
+{
+	r->m.duration_s = 10;
+	r->f.clock_step_ns = 100000000;
+}
+static void step_share_over(struct run *r) { step_share_at(r); r->f.clock_step_ns++; }
 static void step_huge(struct run *r) { r->f.clock_step_ns = 3600000000000; }
 static void cpu_at(struct run *r) { r->f.cpu_share_max = 0.80; }
 static void cpu_over(struct run *r) { r->f.cpu_share_max = 0.81; }
@@ -513,6 +519,12 @@ static const struct {
 	{ step_large, TRUST_INVALID, "clock_step",
 	  "The system clock moved by 101.000 ms against the monotonic one during the run (limit 1 "
 	  "ms)." SEE_DOCTOR, "TTFT, TPOT, ITL, E2EL, goodput" },
+	{ step_share_at, TRUST_DEGRADED, "clock_step",
+	  "The system clock moved by 100.000 ms against the monotonic one during the run (limit 1 "
+	  "ms)." SEE_DOCTOR, "TTFT, TPOT, ITL, E2EL, goodput" },
+	{ step_share_over, TRUST_INVALID, "clock_step",
+	  "The system clock moved by 100.000 ms against the monotonic one during the run (limit 1 "
+	  "ms)." SEE_DOCTOR, "every metric" },
 	{ step_huge, TRUST_INVALID, "clock_step",
 	  "The system clock moved by 3600000.000 ms against the monotonic one during the run (limit "
 	  "1 ms)." SEE_DOCTOR, "every metric" },

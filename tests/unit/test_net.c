@@ -81,6 +81,60 @@ static void test_resolve_and_text(void **state)
 	}
 }
 
+/* An address to connect from: one of this machine, as a number. */
+static void test_own_addresses(void **state)
+{
+	static const struct { const char *text; bool is_read, is_ours; } rows[] = {
+		{ "127.0.0.1", true, true }, { "127.0.0.7", true, true }, { "192.0.2.1", true, false },
+		{ "2001:db8::5", true, false }, { "localhost", false, false }, { "", false, false },
+		{ "127.0.0.1:80", false, false },
+	};
+	struct sock_addr server[SOCK_ADDRS_MAX];
+	struct err e = { 0 };
+	int listener;
+
+	(void)state;
+	assert_int_equal(sock_resolve("127.0.0.1", 0, server, &e), 1);
+	listener = sock_listen(&server[0], 4, &e);
+	assert_true(listener >= 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct sock_addr own, from = { .len = sizeof(from.storage) };
+		char want[96], text[200];
+		int client, side;
+
+		e = (struct err){ 0 };
+		if (sock_addr_own(rows[i].text, &own, &e) < 0) {
+			assert_false(rows[i].is_read);
+			snprintf(want, sizeof(want), "expected an IPv4 or IPv6 address of this machine, got '%s'",
+				 rows[i].text);
+			assert_string_equal(e.text, want);
+			assert_int_equal(e.code, ERR_USAGE);
+			continue;
+		}
+		assert_true(rows[i].is_read);
+		if (sock_try_own(&own, &e) < 0) {
+			assert_false(rows[i].is_ours);
+			assert_non_null(strstr(e.text, "cannot connect from "));
+			assert_non_null(strstr(e.text, rows[i].text));
+			if (own.any.sa_family == AF_INET)
+				assert_int_equal(sock_connect_from(&own, &server[0], false, &e), -1);
+			continue;
+		}
+		assert_true(rows[i].is_ours);
+		client = sock_connect_from(&own, &server[0], false, &e);
+		assert_true(client >= 0);
+		wait_for(listener, POLLIN);
+		side = accept(listener, &from.any, &from.len);
+		assert_true(side >= 0);
+		sock_addr_text(&from, text, sizeof(text));
+		snprintf(want, sizeof(want), "%s:", rows[i].text);
+		assert_memory_equal(text, want, strlen(want));
+		sock_close(client);
+		sock_close(side);
+	}
+	sock_close(listener);
+}
+
 static void test_exchange(void **state)
 {
 	static const char *const hosts[] = { "127.0.0.1", "::1" };
@@ -711,6 +765,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_resolve_and_text),
+		cmocka_unit_test(test_own_addresses),
 		cmocka_unit_test(test_exchange),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_unix),

@@ -1,22 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_net_capture.c - files of packets: both formats, both byte orders, every link that is read,
- * units of stamps, dropped packets, and files that are cut or damaged.
+ * units of stamps, dropped packets, and files that are cut or damaged. And live packets of the
+ * loopback device, where this process may read them.
  *
  * A file is written in words: N:HEX is a number of N bytes, x:HEX are bytes, < and > begin little
  * and big endian, [N is a block of pcapng of that kind, ] its end with its length, ![N:LEN one of
  * a wrong length.
  */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/wait.h>
 #include <cmocka.h>
 
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "client/net/capture.h"
+#include "client/net/sock.h"
+#include "core/base/clock.h"
 #include "core/base/file.h"
 #define ANSWERS_MAX 200
 #include "answers.h"
@@ -237,11 +249,280 @@ static void no_files(void **state)
 	capture_close(NULL);
 }
 
+/* ---- live ---- */
+
+#define NOBODY 65534
+
+/* Skips the test where packets may not be read. */
+static struct capture *open_live(const char *interface, const uint16_t *port, unsigned n)
+{
+	struct err e = { 0 };
+	struct capture *c = capture_open_live(interface, port, n, &e);
+
+	if (!c && (strstr(e.text, "CAP_NET_RAW") || strstr(e.text, "cannot be opened"))) {
+		print_message("%s\n", e.text);
+		skip();
+	}
+	if (!c)
+		fail_msg("%s", e.text);
+	return c;
+}
+
+static int open_descriptors(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+/* A connection; its server's port. */
+struct talk { int client, server; uint16_t port; };
+
+/* Port 0 of the server's address: a new listener with a free port. */
+static struct talk talk_open(struct sock_addr *addr, int *listener)
+{
+	struct talk t;
+	struct err e;
+
+	if (*listener < 0)
+		*listener = sock_listen(addr, 8, &e);
+	assert_true(*listener >= 0);
+	t.port = ntohs(((const struct sockaddr_in *)(const void *)&addr->storage)->sin_port);
+	t.client = sock_connect(addr, false, &e);
+	assert_true(t.client >= 0);
+	assert_int_equal(poll(&(struct pollfd){ .fd = *listener, .events = POLLIN }, 1, 5000), 1);
+	t.server = sock_accept(*listener, false);
+	assert_true(t.server >= 0);
+	return t;
+}
+
+static void talk_close(struct talk *t)
+{
+	sock_close(t->client);
+	sock_close(t->server);
+}
+
+/* Sends n bytes and takes them out at the other end. */
+static void pass(int from, int to, size_t n)
+{
+	static char bytes[1 << 16];
+	size_t got = 0;
+
+	assert_true(n <= sizeof(bytes));
+	assert_int_equal(sock_send(from, (struct str){ bytes, n }), n);
+	while (got < n) {
+		int64_t ignored;
+		ssize_t one;
+
+		assert_int_equal(poll(&(struct pollfd){ .fd = to, .events = POLLIN }, 1, 5000), 1);
+		one = sock_recv(to, bytes, sizeof(bytes), &ignored);
+		assert_true(one > 0);
+		got += (size_t)one;
+	}
+}
+
+/* What was seen of a port's connections, without the packets' heads; lengths of the IP head. */
+struct seen { size_t packets, opened, to_server, to_client, ip_min, ip_max; };
+
+/* Every packet that is there. Stamps of data are from the first to the last of these instants. */
+static void see(struct capture *c, uint16_t port, int64_t first_ns, int64_t last_ns, struct seen *s)
+{
+	struct capture_packet p;
+	struct err e;
+
+	*s = (struct seen){ .ip_min = 60 };
+	while (capture_next(c, 0, &p, &e) == 1) {
+		const uint8_t *ip = (const void *)p.bytes.p;
+		size_t head = ip[0] >> 4 == 6 ? 40 : (size_t)(ip[0] & 15) * 4;
+		const uint8_t *tcp = ip + head;
+		size_t data = p.bytes.n - head - (size_t)(tcp[12] >> 4) * 4;
+		uint16_t from = (uint16_t)(tcp[0] << 8 | tcp[1]), to = (uint16_t)(tcp[2] << 8 | tcp[3]);
+
+		assert_int_equal(ip[head == 40 ? 6 : 9], IPPROTO_TCP);
+		assert_int_equal(p.wire_bytes, p.bytes.n);
+		assert_true(from == port || to == port);
+		if (data) /* an acknowledgement may come later */
+			assert_in_range(p.stamp_ns, first_ns, last_ns);
+		s->packets++;
+		s->opened += (tcp[13] & (TH_SYN | TH_ACK)) == TH_SYN;
+		*(to == port ? &s->to_server : &s->to_client) += data;
+		s->ip_min = head < s->ip_min ? head : s->ip_min;
+		s->ip_max = head > s->ip_max ? head : s->ip_max;
+	}
+}
+
+/* A later fragment whose bytes look like a head of TCP with that port, straight to the device. */
+static void send_fragment(uint16_t port)
+{
+	uint8_t packet[60] = { 0x45, 0, 0, sizeof(packet), 0, 7, 0, 1, 64, IPPROTO_TCP, 0, 0,
+			       127, 0, 0, 1, 127, 0, 0, 1,
+			       (uint8_t)(port >> 8), (uint8_t)port, (uint8_t)(port >> 8), (uint8_t)port };
+	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_IP),
+				  .sll_ifindex = (int)if_nametoindex("lo"), .sll_halen = 6 };
+	int fd = socket(AF_PACKET, SOCK_DGRAM, 0);
+
+	packet[32] = 5 << 4;
+	assert_true(fd >= 0);
+	assert_int_equal(sendto(fd, packet, sizeof(packet), 0, (const struct sockaddr *)&to, sizeof(to)),
+			 sizeof(packet));
+	close(fd);
+}
+
+/* Packets of a port, wherever it is in the list: all of its connection and none of others. */
+static void live_packets(void **state)
+{
+	static const struct { const char *host, *interface; unsigned n, place; } row[] = {
+		{ "127.0.0.1", NULL, 1, 0 }, { "127.0.0.1", "lo", 16, 0 }, { "127.0.0.1", "lo", 16, 15 },
+		{ "::1", NULL, 3, 1 }, { "::1", "lo", 1, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(row); i++) {
+		bool is_ipv6 = strchr(row[i].host, ':');
+		uint16_t port[TAP_PORTS_MAX] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 };
+		struct sock_addr addr[SOCK_ADDRS_MAX], other;
+		int listener = -1, others = -1, udp, n_open = open_descriptors();
+		struct err e = { 0 };
+		struct capture *c;
+		struct talk t, strange;
+		struct seen s;
+		int64_t began_ns, sent_ns;
+
+		assert_true(sock_resolve(row[i].host, 0, addr, &e) >= 1);
+		other = addr[0];
+		listener = sock_listen(&addr[0], 8, &e);
+		if (listener < 0 && is_ipv6)
+			continue; /* a machine without IPv6 */
+		port[row[i].place] = ntohs(((const struct sockaddr_in *)(const void *)&addr[0].storage)->sin_port);
+		c = open_live(row[i].interface, port, row[i].n);
+		began_ns = clock_real_ns();
+		t = talk_open(&addr[0], &listener);
+		assert_int_equal(t.port, port[row[i].place]);
+		strange = talk_open(&other, &others);
+		pass(strange.client, strange.server, 100);
+		pass(t.client, t.server, 1000);
+		pass(t.server, t.client, 20000);
+		udp = socket(is_ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM, 0);
+		assert_int_equal(sendto(udp, "x", 1, 0, &addr[0].any, addr[0].len), 1);
+		sock_close(udp);
+		if (!is_ipv6) {
+			send_fragment(t.port);
+			/* Options make the head longer. */
+			assert_int_equal(setsockopt(t.client, IPPROTO_IP, IP_OPTIONS, "\1\1\1\0", 4), 0);
+		}
+		pass(t.client, t.server, 30);
+		sent_ns = clock_real_ns();
+		poll(NULL, 0, 1); /* a stamp made when it is read is later */
+		see(c, t.port, began_ns, sent_ns, &s);
+		assert_int_equal(s.opened, 1);
+		assert_int_equal(s.to_server, 1030);
+		assert_int_equal(s.to_client, 20000);
+		assert_int_equal(s.ip_min, is_ipv6 ? 40 : 20);
+		assert_int_equal(s.ip_max, is_ipv6 ? 40 : 24);
+		assert_int_equal(capture_dropped(c), 0);
+		capture_close(c);
+		talk_close(&t);
+		talk_close(&strange);
+		sock_close(listener);
+		sock_close(others);
+		assert_int_equal(open_descriptors(), n_open);
+	}
+}
+
+/* The packet socket keeps CAPTURE_BUFFER_BYTES, of which Linux counts the double. */
+static void check_buffer(void)
+{
+	int packets = -1, bytes = CAPTURE_BUFFER_BYTES, kept = 0, domain, plain;
+	socklen_t n = sizeof(int);
+
+	for (int fd = 3; fd < 256 && packets < 0; fd++)
+		if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &n) == 0 && domain == AF_PACKET)
+			packets = fd;
+	assert_true(packets >= 0);
+	plain = socket(AF_INET, SOCK_DGRAM, 0);
+	if (setsockopt(plain, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)) < 0)
+		assert_int_equal(setsockopt(plain, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)), 0);
+	assert_int_equal(getsockopt(plain, SOL_SOCKET, SO_RCVBUF, &bytes, &n), 0);
+	assert_int_equal(getsockopt(packets, SOL_SOCKET, SO_RCVBUF, &kept, &n), 0);
+	assert_int_equal(kept, bytes);
+	close(plain);
+}
+
+/* More than the kernel keeps: what was dropped is counted once, and reading goes on. */
+static void live_packets_are_dropped(void **state)
+{
+	struct sock_addr addr[SOCK_ADDRS_MAX];
+	struct capture_packet p;
+	struct err e = { 0 };
+	struct capture *c;
+	struct talk t;
+	struct seen s;
+	int listener = -1;
+	uint64_t dropped = 0;
+	int64_t began_ns;
+
+	(void)state;
+	assert_true(sock_resolve("127.0.0.1", 0, addr, &e) >= 1);
+	t = talk_open(&addr[0], &listener);
+	c = open_live("lo", &t.port, 1);
+	for (int wait_ms = 1; wait_ms <= 10; wait_ms += 9) {
+		began_ns = clock_mono_ns();
+		assert_int_equal(capture_next(c, wait_ms, &p, &e), 0);
+		assert_true(clock_mono_ns() - began_ns >= wait_ms * 1000000 - 100000);
+	}
+	began_ns = clock_real_ns();
+	assert_int_equal(capture_dropped(c), 0);
+	check_buffer();
+	for (int i = 0; i < 16 << 10 && !dropped; i++) { /* 1 GiB at most */
+		pass(t.server, t.client, 1 << 16);
+		dropped = i % 64 == 63 ? capture_dropped(c) : 0;
+	}
+	assert_in_range(dropped, 1, 1 << 20);
+	see(c, t.port, began_ns, clock_real_ns(), &s);
+	assert_true(s.to_client > 1 << 16);
+	assert_int_equal(capture_dropped(c), dropped);
+	pass(t.client, t.server, 10);
+	assert_int_equal(capture_next(c, 1000, &p, &e), 1);
+	capture_close(c);
+	talk_close(&t);
+	sock_close(listener);
+}
+
+static void live_is_refused(void **state)
+{
+	const uint16_t port = 1;
+	struct err e = { 0 };
+	int status = 0;
+	pid_t pid;
+
+	(void)state;
+	if (geteuid() == 0 && !capture_open_live("nowhere0", &port, 1, &e) && e.code == ERR_NET &&
+	    !strstr(e.text, "CAP_NET_RAW"))
+		assert_string_equal(e.text, "--interface: this machine has no interface 'nowhere0'; `ip link` "
+				    "lists them");
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		bool is_dropped = geteuid() != 0 || setresuid(NOBODY, NOBODY, NOBODY) == 0;
+		struct capture *c = is_dropped ? capture_open_live(NULL, &port, 1, &e) : NULL;
+
+		_exit(!c && is_dropped && e.code == ERR_NET &&
+		      strstr(e.text, "sudo setcap cap_net_raw+ep") ? 0 : c ? 2 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
+		skip(); /* allowed to any user here */
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(files), cmocka_unit_test(many_interfaces),
-		cmocka_unit_test(no_files),
+		cmocka_unit_test(no_files), cmocka_unit_test(live_packets),
+		cmocka_unit_test(live_packets_are_dropped), cmocka_unit_test(live_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -5,8 +5,12 @@
  */
 #include <arpa/inet.h>
 #include <linux/filter.h>
+#include <linux/if_packet.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <sys/wait.h>
@@ -33,6 +37,8 @@ static bool talk_open(struct talk *t, const char *host)
 	struct err e = { 0 };
 
 	*t = (struct talk){ .tap = tap_open(&e), .listener = -1, .client = -1, .server = -1 };
+	if (!t->tap && e.code != ERR_CAPTURE_FORBIDDEN && !strstr(e.text, "cannot be opened"))
+		fail_msg("%s", e.text);
 	if (!t->tap) {
 		print_message("%s\n", e.text);
 		return false;
@@ -175,6 +181,64 @@ static void test_stops_working(void **state)
 	talk_close(&t);
 }
 
+/* The ring of the tap, which the kernel has mapped here; the first frame that is to be looked at. */
+static struct tpacket2_hdr *first_frame(size_t frame_bytes)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512], *ring = NULL;
+
+	assert_non_null(maps);
+	while (!ring && fgets(line, sizeof(line), maps)) {
+		char *at = strstr(line, " socket:["), *end;
+		uintptr_t from = strtoul(line, &end, 16), to = strtoul(end + 1, NULL, 16);
+
+		if (at && to - from == TAP_FRAMES_MAX * frame_bytes)
+			ring = (char *)from;
+	}
+	fclose(maps);
+	for (size_t i = 0; ring && i < TAP_FRAMES_MAX; i++) {
+		struct tpacket2_hdr *h = (void *)(ring + i * frame_bytes);
+
+		if (h->tp_status & TP_STATUS_USER)
+			return h;
+	}
+	fail_msg("no frame to look at");
+	return NULL;
+}
+
+/*
+ * A frame that the kernel goes on writing while the next one is complete: it is waited for, but not
+ * for long. Its bytes and those after it keep the stamp of their read.
+ */
+static void test_unfinished(void **state)
+{
+	struct tpacket2_hdr *frame;
+	struct sent sent[3];
+	struct talk t;
+	int64_t read_ns, stamp_ns;
+	uint32_t status;
+	bool is_known;
+
+	(void)state;
+	if (!talk_open(&t, "127.0.0.1"))
+		skip();
+	send_bytes(&t, 10, &sent[0]);
+	send_bytes(&t, 20, &sent[1]);
+	read_ns = read_all(&t, 30);
+	frame = first_frame(192);
+	status = frame->tp_status;
+	frame->tp_status = TP_STATUS_KERNEL;
+	assert_int_equal(tap_take(t.tap, &t.flow, 30, read_ns, &stamp_ns, &is_known), 30);
+	assert_false(is_known);
+	assert_int_equal(stamp_ns, read_ns);
+	frame->tp_status = status;
+	send_bytes(&t, 40, &sent[2]);
+	read_ns = read_all(&t, 40);
+	assert_int_equal(tap_take(t.tap, &t.flow, 40, read_ns, &stamp_ns, &is_known), 40);
+	assert_true(is_known && stamp_ns >= sent[2].before_ns && stamp_ns <= sent[2].after_ns);
+	talk_close(&t);
+}
+
 /* More frames than the ring holds: the rest is counted and unknown; what comes later is known. */
 static void test_overflow(void **state)
 {
@@ -206,6 +270,71 @@ static void test_overflow(void **state)
 	assert_true(is_known && stamp_ns >= sent.before_ns && stamp_ns <= sent.after_ns);
 	talk_close(&t);
 }
+
+static void pass(int from, int to, const struct sock_addr *addr, socklen_t n)
+{
+	char byte;
+
+	assert_int_equal(sendto(from, "x", 1, 0, addr ? &addr->any : NULL, n), 1);
+	assert_int_equal(poll(&(struct pollfd){ .fd = to, .events = POLLIN }, 1, 2000), 1);
+	assert_int_equal(recv(to, &byte, 1, 0), 1);
+}
+
+/* Packets that passed the filter since the last call. */
+static unsigned passed(int packet_socket)
+{
+	struct tpacket_stats stats;
+	socklen_t n = sizeof(stats);
+
+	assert_int_equal(getsockopt(packet_socket, SOL_PACKET, PACKET_STATISTICS, &stats, &n), 0);
+	return stats.tp_packets;
+}
+
+/* Only the server's packets with data take frames of the ring: no other does, of whatever kind. */
+static void check_unwanted(const char *host)
+{
+	struct sock_addr addr[SOCK_ADDRS_MAX] = { 0 }, other;
+	int udp, packets, listener, client, server;
+	struct talk t;
+	struct err e;
+
+	if (!talk_open(&t, host))
+		skip();
+	packets = find_packet_socket();
+	addr[0].len = sizeof(addr[0].storage);
+	assert_int_equal(getsockname(t.listener, &addr[0].any, &addr[0].len), 0);
+	/* The same port of UDP and, where a machine has several addresses, of another one. */
+	udp = socket(addr[0].any.sa_family, SOCK_DGRAM, 0);
+	assert_int_equal(bind(udp, &addr[0].any, addr[0].len), 0);
+	other = addr[0];
+	if (other.any.sa_family == AF_INET)
+		((struct sockaddr_in *)(void *)&other.storage)->sin_addr.s_addr = htonl(0x7f000002);
+	else
+		((struct sockaddr_in6 *)(void *)&other.storage)->sin6_port = 0;
+	listener = sock_listen(&other, 8, &e);
+	client = sock_connect(&other, false, &e);
+	assert_true(listener >= 0 && client >= 0);
+	assert_int_equal(poll(&(struct pollfd){ .fd = listener, .events = POLLIN }, 1, 2000), 1);
+	server = sock_accept(listener, false);
+	passed(packets);
+	for (int i = 0; i < 10; i++) {
+		pass(udp, udp, &addr[0], addr[0].len);
+		pass(server, client, NULL, 0);
+		assert_int_equal(setsockopt(t.server, IPPROTO_TCP, TCP_QUICKACK, &(int){ 1 }, sizeof(int)), 0);
+		pass(t.client, t.server, NULL, 0); /* which acknowledges it */
+	}
+	assert_int_equal(passed(packets), 0);
+	pass(t.server, t.client, NULL, 0);
+	assert_int_equal(passed(packets), 1);
+	talk_close(&t);
+	sock_close(client);
+	sock_close(server);
+	sock_close(listener);
+	close(udp);
+}
+
+static void test_unwanted(void **state) { (void)state; check_unwanted("127.0.0.1"); }
+static void test_unwanted_ipv6(void **state) { (void)state; check_unwanted("::1"); }
 
 /* Bytes without wanted stamps, such as a TLS handshake, do not shift the others. */
 static void test_skip(void **state)
@@ -256,7 +385,10 @@ int main(void)
 		cmocka_unit_test(test_late_read),
 		cmocka_unit_test(test_late_read_ipv6),
 		cmocka_unit_test(test_stops_working),
+		cmocka_unit_test(test_unfinished),
 		cmocka_unit_test(test_overflow),
+		cmocka_unit_test(test_unwanted),
+		cmocka_unit_test(test_unwanted_ipv6),
 		cmocka_unit_test(test_skip),
 		cmocka_unit_test(test_not_allowed),
 	};

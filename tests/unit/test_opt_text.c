@@ -299,6 +299,37 @@ static void test_config(void **state)
 	(void)state;
 }
 
+/* Secrets in values of options that need not have any; opt_json_hidden has these alone, whole. */
+static void test_secrets_in_values(void **state)
+{
+	struct text_opts o = defaults;
+	struct opt_result r = { 0 };
+	struct buf json = { 0 }, line = { 0 }, hidden = { 0 }, shown = { 0 };
+
+	o.label = "http://me:pw7@host/";
+	o.dir = "serve --api-key pw7 --port 1";
+	o.extra_body.text = "{\"api_key\": \"pw7\"}";
+	opt_json(&set, &o, &json);
+	opt_namespace(&set, &o, &line);
+	opt_show_config(&set, &o, &r, &shown);
+	opt_json_hidden(&set, &o, &hidden);
+	assert_null(strstr(json.data, "pw7"));
+	assert_non_null(strstr(json.data, "\"label\": \"http://me:***@host/\""));
+	assert_non_null(strstr(json.data, "\"result_dir\": \"serve --api-key *** --port 1\""));
+	assert_non_null(strstr(json.data, "\"extra_body\": {\"api_key\": \"***\"}"));
+	assert_null(strstr(line.data, "pw7"));
+	assert_non_null(strstr(line.data, "label='http://me:***@host/'"));
+	assert_null(strstr(shown.data, "pw7"));
+	assert_true(str_is(buf_str(&hidden), "{\"label\": \"http://me:pw7@host/\"}"
+			   "{\"extra_body\": {\"api_key\": \"pw7\"}}"
+			   "{\"result_dir\": \"serve --api-key pw7 --port 1\"}"));
+	buf_release(&json);
+	buf_release(&line);
+	buf_release(&hidden);
+	buf_release(&shown);
+	(void)state;
+}
+
 /* ---- completion ---- */
 
 static void write_script(char path[static 32])
@@ -396,6 +427,7 @@ int main(void)
 		cmocka_unit_test(test_help_groups), cmocka_unit_test(test_help_topics),
 		cmocka_unit_test(test_help_all), cmocka_unit_test(test_help_json),
 		cmocka_unit_test(test_namespace), cmocka_unit_test(test_config),
+		cmocka_unit_test(test_secrets_in_values),
 		cmocka_unit_test(test_bash), cmocka_unit_test(test_zsh),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

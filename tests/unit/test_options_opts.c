@@ -14,6 +14,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "input/sets/datasets.h"
 #include "serve_line.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -593,10 +594,54 @@ static void test_abbreviations(void **state)
 	(void)state;
 }
 
+/*
+ * What follows from the kind of dataset. f: reads no file. e: the end of sequence is ignored. t: sent
+ * at its own times. a: --num-prompts 0 is allowed. w: all rows unless --num-prompts is given.
+ */
+static void test_kinds_of_datasets(void **state)
+{
+	static const struct { const char *name, *backend, *want; } row[] = {
+		{ "sharegpt", "vllm", "a" }, { "burstgpt", "vllm", "a" }, { "sonnet", "vllm", "" },
+		{ "random", "vllm", "fe" }, { "random-mm", "openai-chat", "fe" }, { "random-rerank", "vllm-rerank", "f" },
+		{ "hf", "vllm", "a" }, { "custom", "vllm", "a" }, { "custom_audio", "openai-chat", "a" },
+		{ "custom_image", "openai-chat", "a" }, { "custom_mm", "openai-chat", "a" },
+		{ "prefix_repetition", "vllm", "f" }, { "spec_bench", "vllm", "a" }, { "speed_bench", "vllm", "a" },
+		{ "timed_trace", "vllm", "eta" }, { "trace", "vllm", "eaw" }, { "conversations", "openai-chat", "aw" },
+		{ "sessions", "openai-chat", "aw" }, { "prioritization", "vllm", "e" }, { "mix", "vllm", "f" },
+		{ "workload", "vllm", "aw" }, { "structured", "vllm", "" },
+	};
+	struct line l;
+	size_t n;
+
+	(void)state;
+	dataset_all(&n);
+	assert_int_equal(n, COUNT(row));
+	for (size_t i = 0; i < COUNT(row); i++) {
+		bool forbids_path, ignores_eos, is_timed, is_whole;
+		char got[8];
+
+		RUN(&l, "--dataset-name", row[i].name, "--backend", row[i].backend, "--dataset-path", "x");
+		forbids_path = l.rc < 0;
+		done(&l);
+		RUN(&l, "--dataset-name", row[i].name, "--backend", row[i].backend);
+		assert_int_equal(l.rc, 0);
+		ignores_eos = l.o.ignore_eos;
+		is_timed = l.o.self_timed == OPT_TRI_YES;
+		is_whole = l.o.num_prompts == 0;
+		done(&l);
+		RUN(&l, "--dataset-name", row[i].name, "--backend", row[i].backend, "--num-prompts", "0");
+		snprintf(got, sizeof(got), "%s%s%s%s%s", forbids_path ? "f" : "", ignores_eos ? "e" : "",
+			 is_timed ? "t" : "", l.rc == 0 ? "a" : "", is_whole ? "w" : "");
+		done(&l);
+		if (strcmp(got, row[i].want) != 0)
+			fail_msg("%s: %s, not %s", row[i].name, got, row[i].want);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_errors), cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_errors), cmocka_unit_test(test_kinds_of_datasets), cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_warnings), cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_urls), cmocka_unit_test(test_pairs),
 		cmocka_unit_test(test_metrics), cmocka_unit_test(test_lengths),

@@ -5,10 +5,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <cmocka.h>
 
 #include "client/http/prometheus.h"
+#include "core/base/file.h"
 #include "core/rng/rng.h"
+#include "scratch.h"
 #include "sim/model/draw.h"
 #include "sim/model/engine.h"
 #include "sim/model/fault.h"
@@ -302,6 +305,64 @@ static void test_words_count_honestly(void **state)
 	buf_release(&text);
 	words_release(&w);
 	tokenizer_free(t);
+}
+
+/* Words " aa", " ab" ... of two letters, and " az", " azz" ... of more, all in a vocabulary. */
+static struct tokenizer *tokenizer_of_words(unsigned short_words, unsigned letters_max)
+{
+	struct buf text = { 0 }, vocab = { 0 }, merges = { 0 };
+	struct tokenizer *t;
+	struct err e = { 0 };
+	char path[64], word[64] = "a";
+	unsigned id = 0;
+
+	for (char c = 'a'; c <= 'z'; c++)
+		buf_printf(&vocab, "\"%c\":%u,", c, id++);
+	buf_printf(&vocab, "\"Z\":%u,\"\u0120\":%u,\"\u0120a\":%u,\"\u0120aZ\":%u", id, id + 1, id + 2, id + 3);
+	id += 4;
+	buf_add_text(&merges, "\"\u0120 a\",\"\u0120a Z\"");
+	for (unsigned i = 0; i < short_words; i++) {
+		buf_printf(&vocab, ",\"\u0120a%c\":%u", 'a' + (int)i, id++);
+		buf_printf(&merges, ",\"\u0120a %c\"", 'a' + (int)i);
+	}
+	for (unsigned n = 2; n <= letters_max; n++) {
+		buf_printf(&merges, ",\"\u0120%s z\"", word);
+		memcpy(word + n - 1, "z", 2);
+		buf_printf(&vocab, ",\"\u0120%s\":%u", word, id++);
+	}
+	buf_printf(&text, "{\"model\":{\"type\":\"BPE\",\"vocab\":{%s},\"merges\":[%s]},\"pre_tokenizer\":"
+		   "{\"type\":\"ByteLevel\",\"add_prefix_space\":false},\"decoder\":{\"type\":\"ByteLevel\"}}",
+		   vocab.data, merges.data);
+	snprintf(path, sizeof(path), "%s/tokenizer.json", dir);
+	assert_int_equal(file_write_atomic(path, buf_str(&text), &e), 0);
+	t = tokenizer_load(path, NULL, &e);
+	if (!t)
+		fail_msg("%s", e.text);
+	buf_release(&text);
+	buf_release(&vocab);
+	buf_release(&merges);
+	return t;
+}
+
+/* Words have 2 to 23 lowercase letters, and there are 16 at least. */
+static void test_which_words_count(void **state)
+{
+	static const struct { unsigned short_words, letters_max; size_t n; } row[] = {
+		{ 20, 1, 20 }, { 16, 1, 16 }, { 15, 1, 0 }, { 15, 2, 16 }, { 0, 22, 21 }, { 0, 23, 22 },
+		{ 0, 24, 22 }, { 0, 30, 22 },
+	};
+	(void)state;
+	for (size_t i = 0; i < COUNT(row); i++) {
+		struct tokenizer *t = tokenizer_of_words(row[i].short_words, row[i].letters_max);
+		struct sim_words w = { 0 };
+		struct err e = { 0 };
+		int rc = words_init(&w, t, &e);
+
+		if (rc != (row[i].n ? 0 : -1) || w.n != row[i].n)
+			fail_msg("row %zu: %zu words, not %zu; %s", i, w.n, row[i].n, e.text);
+		words_release(&w);
+		tokenizer_free(t);
+	}
 }
 
 /* ---- engine ---- */
@@ -620,7 +681,16 @@ static void test_sink_tells_what_was_lost(void **state)
 {
 	struct truth_sink s = { 0 };
 	struct err e = { 0 };
+	struct stat st;
+	char path[64];
+	mode_t mask = umask(020);
 	(void)state;
+	snprintf(path, sizeof(path), "%s/truth", dir);
+	assert_int_equal(sink_open(&s, "--truth", path, &e), 0);
+	assert_int_equal(sink_close(&s, &e), 0);
+	umask(mask);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0646);
 	assert_int_equal(sink_open(&s, "--truth", "/no/such/dir/x", &e), -1);
 	assert_non_null(strstr(e.text, "--truth: cannot write /no/such/dir/x"));
 	assert_int_equal(sink_close(&s, &e), 0);
@@ -641,6 +711,7 @@ int main(void)
 		cmocka_unit_test(test_ask_rows),
 		cmocka_unit_test(test_ask_fields),
 		cmocka_unit_test(test_words_count_honestly),
+		cmocka_unit_test(test_which_words_count),
 		cmocka_unit_test(test_engine_steps),
 		cmocka_unit_test(test_engine_preempts),
 		cmocka_unit_test(test_prefix_cache),
@@ -652,5 +723,5 @@ int main(void)
 		cmocka_unit_test(test_truth_lines),
 		cmocka_unit_test(test_sink_tells_what_was_lost),
 	};
-	return cmocka_run_group_tests_name("sim", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("sim", tests, make_dir, remove_dir);
 }

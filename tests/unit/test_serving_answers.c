@@ -348,53 +348,91 @@ static double metric(const struct rig *r, const char *name)
 	return v;
 }
 
+/* Requests that all wait before the engine begins; with their truth the server has stopped. */
+static struct truths serve_together(struct rig *r, const char *const body[], size_t n)
+{
+	struct client c[4];
+	struct reply reply = ask(r, "POST", "/sleep", "", "");
+
+	assert_true(n <= COUNT(c));
+	reply_release(&reply);
+	for (size_t i = 0; i < n; i++) {
+		char head[32];
+
+		snprintf(head, sizeof(head), "x-request-id: p%zu\r\n", i);
+		c[i] = client_open(r);
+		client_ask(&c[i], "POST", "/v1/completions", head, body[i]);
+		while (metric(r, "vllm:num_requests_waiting") < (double)i + 1)
+			continue;
+	}
+	reply = ask(r, "POST", "/wake_up", "", "");
+	reply_release(&reply);
+	for (size_t i = 0; i < n; i++) {
+		reply = client_read(&c[i]);
+		assert_int_equal(reply.status, 200);
+		reply_release(&reply);
+		client_close(&c[i]);
+	}
+	rig_stop(r);
+	return truths_read(r->truth);
+}
+
+/* When the token of request pI was sent. */
+static int64_t sent_ns(const struct truths *t, size_t i, size_t token)
+{
+	char id[32];
+
+	snprintf(id, sizeof(id), "p%zu", i);
+	return at(json_get(truth_of(t, id), "send_ns"), token);
+}
+
 /* One at a time: of the waiting requests, the most urgent is served first. */
 static void test_priority_decides(void **state)
 {
-	static const int priority[] = { 5, 0, -5 };
-	struct client c[COUNT(priority)];
-	struct reply reply;
+	static const char *const body[] = {
+		"{\"prompt\":\"a\",\"max_tokens\":1,\"priority\":5}",
+		"{\"prompt\":\"a\",\"max_tokens\":1,\"priority\":0}",
+		"{\"prompt\":\"a\",\"max_tokens\":1,\"priority\":-5}",
+	};
 	struct truths t;
 	struct rig r;
-	int64_t first[COUNT(priority)];
 	(void)state;
 	rig_init(&r);
 	quick_engine(&r);
 	r.opts.is_by_priority = true;
 	r.opts.max_num_seqs = 1;
 	rig_start(&r);
-	reply = ask(&r, "POST", "/sleep", "", "");
-	reply_release(&reply);
-	for (size_t i = 0; i < COUNT(priority); i++) {
-		char head[32], body[80];
-
-		snprintf(head, sizeof(head), "x-request-id: p%zu\r\n", i);
-		snprintf(body, sizeof(body), "{\"prompt\":\"a\",\"max_tokens\":1,\"priority\":%d}",
-			 priority[i]);
-		c[i] = client_open(&r);
-		client_ask(&c[i], "POST", "/v1/completions", head, body);
-		while (metric(&r, "vllm:num_requests_waiting") < (double)i + 1)
-			continue;
-	}
-	reply = ask(&r, "POST", "/wake_up", "", "");
-	reply_release(&reply);
-	for (size_t i = 0; i < COUNT(priority); i++) {
-		reply = client_read(&c[i]);
-		assert_int_equal(reply.status, 200);
-		reply_release(&reply);
-		client_close(&c[i]);
-	}
-	rig_stop(&r);
-	t = truths_read(r.truth);
-	for (size_t i = 0; i < COUNT(priority); i++) {
-		char id[8];
-
-		snprintf(id, sizeof(id), "p%zu", i);
-		first[i] = at(json_get(truth_of(&t, id), "send_ns"), 0);
-	}
-	assert_true(first[2] < first[1] && first[1] < first[0]);
+	t = serve_together(&r, body, COUNT(body));
+	assert_true(sent_ns(&t, 2, 0) < sent_ns(&t, 1, 0) && sent_ns(&t, 1, 0) < sent_ns(&t, 0, 0));
 	arena_release(&t.arena);
 	rig_release(&r);
+}
+
+/* With room for one adapter in a batch, a request of another one waits until the first has ended. */
+static void test_adapters_in_turn(void **state)
+{
+	static const struct sim_lora lora[] = { { "sql", "/a/sql", NULL }, { "chat", "/a/chat", NULL } };
+	static const char *const body[] = {
+		"{\"prompt\":\"a\",\"max_tokens\":3,\"stream\":true,\"model\":\"sql\"}",
+		"{\"prompt\":\"a\",\"max_tokens\":3,\"stream\":true,\"model\":\"chat\"}",
+	};
+
+	(void)state;
+	for (int64_t adapters = 1; adapters <= 2; adapters++) {
+		struct truths t;
+		struct rig r;
+
+		rig_init(&r);
+		quick_engine(&r);
+		r.opts.lora = lora;
+		r.opts.lora_count = COUNT(lora);
+		r.opts.loras_max = adapters;
+		rig_start(&r);
+		t = serve_together(&r, body, COUNT(body));
+		assert_int_equal(sent_ns(&t, 1, 0) > sent_ns(&t, 0, 2), adapters == 1);
+		arena_release(&t.arena);
+		rig_release(&r);
+	}
 }
 
 int main(void)
@@ -408,6 +446,7 @@ int main(void)
 		cmocka_unit_test(test_histories_are_cached),
 		cmocka_unit_test(test_adapters),
 		cmocka_unit_test(test_priority_decides),
+		cmocka_unit_test(test_adapters_in_turn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -475,6 +475,13 @@ static void test_mishaps(void **state)
 
 static void test_frames(void **state)
 {
+	static const struct { const char *bytes, *want; } head[] = {
+		{ "\xff\xff\xff\xff", "a frame of 4294967295 bytes; WORKER_FRAME_BYTES_MAX is 268435456" },
+		{ "\x10\0\0\1", "a frame of 268435457 bytes; WORKER_FRAME_BYTES_MAX is 268435456" },
+		{ "\x10\0\0\0", "the socket ended inside a frame" },
+		{ "\0\1\0\0", "the socket ended inside a frame" },
+		{ "\0\0\1\0", "the socket ended inside a frame" },
+	};
 	struct buf body = { 0 };
 	struct err e = { 0 };
 	int fd[2];
@@ -494,12 +501,14 @@ static void test_frames(void **state)
 	assert_int_equal(wire_read(fd[1], &body, &e), 0);
 	assert_int_equal(wire_write(fd[1], STR("x"), &e), -1);
 	close(fd[1]);
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
-	assert_int_equal(write(fd[0], "\xff\xff\xff\xff", 4), 4);
-	assert_int_equal(wire_read(fd[1], &body, &e), -1);
-	assert_non_null(strstr(e.text, "WORKER_FRAME_BYTES_MAX"));
-	close(fd[0]);
-	close(fd[1]);
+	for (size_t i = 0; i < COUNT(head); i++) {
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
+		assert_int_equal(write(fd[0], head[i].bytes, 4), 4);
+		close(fd[0]);
+		assert_int_equal(wire_read(fd[1], &body, &e), -1);
+		assert_string_equal(e.text, head[i].want);
+		close(fd[1]);
+	}
 	buf_release(&body);
 }
 

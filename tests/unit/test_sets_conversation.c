@@ -278,6 +278,14 @@ static void a_bad_generator_is_one_sentence(void **state)
 		{ GEN("1", CONSTANT("1e9"), CONSTANT("100")), "\"max\" limits the values" },
 		{ "{\"filetype\": \"generate_conversations\", \"num_conversations\": 1, "
 		  "\"text_files\": []}", "prompt_input: expected an object of distributions" },
+		{ "{\"filetype\": \"generate_conversations\", \"num_conversations\": 1, "
+		  "\"print_stats\": \"yes\"}", "print_stats: expected true or false" },
+		{ "{\"filetype\": \"generate_conversations\", \"num_conversations\": 1, "
+		  "\"print_stats\": null}", "print_stats: expected true or false" },
+		{ "{\"filetype\": \"generate_conversations\", \"num_conversations\": 1, "
+		  "\"print_stats\": true}", "prompt_input: expected an object of distributions" },
+		{ "{\"filetype\": \"generate_conversations\", \"num_conversations\": 1, "
+		  "\"print_stats\": false}", "prompt_input: expected an object of distributions" },
 	};
 
 	(void)state;

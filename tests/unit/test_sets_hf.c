@@ -142,6 +142,27 @@ static void mlperf_renders_system_and_user(void **state)
 	expect_error(&f, "train.jsonl:1: no such server");
 }
 
+/* Special tokens count in the rendered prompt, not in the answer. */
+static void mlperf_counts_answers_alone(void **state)
+{
+	struct err e = { 0 };
+	struct tokenizer *t = tokenizer_load("tests/unit/token/wordpiece.json", NULL, &e);
+	struct str answer = STR("it is so, all the time");
+	struct fixture f;
+
+	(void)state;
+	assert_non_null(t);
+	assert_int_equal(tokenizer_count(t, answer, true), tokenizer_count(t, answer, false) + 2);
+	start(&f, "mgoin/mlperf-inference-llama2-data", MLPERF("why?", "it is so, all the time"));
+	f.env.render = render;
+	f.env.tokenizer = t;
+	expect(&f, 1);
+	assert_int_equal(f.w.v[0].output_len, tokenizer_count(t, answer, false));
+	assert_int_equal(f.w.v[0].prompt_len, tokenizer_count(t, f.w.v[0].prompt, true));
+	finish(&f);
+	tokenizer_free(t);
+}
+
 /* ---- conversations ---- */
 
 #define TURN(text) "{\"from\": \"x\", \"value\": \"" text "\"}"
@@ -613,6 +634,7 @@ int main(void)
 		cmocka_unit_test(a_class_is_known_by_its_path_too),
 		cmocka_unit_test(aimo_filters_by_the_solution),
 		cmocka_unit_test(mlperf_renders_system_and_user),
+		cmocka_unit_test(mlperf_counts_answers_alone),
 		cmocka_unit_test(conversations_are_filtered),
 		cmocka_unit_test(pictures_go_with_conversations),
 		cmocka_unit_test(next_edits_ask_for_the_editable_part),

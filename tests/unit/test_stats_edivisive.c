@@ -68,6 +68,26 @@ static void exact(void **state)
 	assert_true(p[0].effect > 0.09 && p[1].effect < -0.13 && p[0].p < 1e-9);
 }
 
+/* Of splits that are equally good the first one is taken. */
+static void equal_splits(void **state)
+{
+	static const struct { double x[20]; size_t n; size_t at[3]; } row[] = {
+		{ { 0, 0, 0, 0, 0, 2, 2, 4, 4, 4, 4, 4, 2, 2, 0, 0, 0, 0, 0 }, 19, { 5, 14 } },
+		{ { 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 2, 2, 1, 1, 0, 0, 0, 0, 0, 0 }, 20, { 6, 12, 15 } },
+	};
+	const struct edivisive_opts o = { 0.1, 0.03, 3, 300 };
+	struct change_point p[POINTS_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		size_t n = edivisive(row[i].x, row[i].n, &o, p);
+
+		assert_int_equal(n, row[i].at[2] ? 3 : 2);
+		for (size_t k = 0; k < n; k++)
+			assert_int_equal(p[k].index, row[i].at[k]);
+	}
+}
+
 /* A change needs three values after it, and a spike of one or two is none. */
 static void at_the_end(void **state)
 {
@@ -218,7 +238,7 @@ static void shares(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(exact), cmocka_unit_test(at_the_end), cmocka_unit_test(spikes),
+		cmocka_unit_test(exact), cmocka_unit_test(equal_splits), cmocka_unit_test(at_the_end), cmocka_unit_test(spikes),
 		cmocka_unit_test(least_effect), cmocka_unit_test(windows), cmocka_unit_test(shares),
 	};
 

@@ -100,7 +100,7 @@ static void test_codecs_and_pages(void **state)
 static void test_shapes(void **state)
 {
 	static const char *const same[] = {
-		"types", "int96", "empty", "stored-decimal", "delta", "duckdb", "bare-list", "two-levels",
+		"types", "times", "int96", "empty", "stored-decimal", "delta", "duckdb", "bare-list", "two-levels",
 		"two-levels-packed", "two-levels-tuple", "two-levels-struct", "old-map",
 	};
 
@@ -235,6 +235,72 @@ static void test_damaged_ends(void **state)
 	check_patch("bare-list", 4, STR("\xff\xff"), 0, "header of the page at byte 4 is damaged");
 }
 
+/* A file named "made" of so many zeros and this footer, which it needs while it is open. */
+static void *open_footer(struct str footer, size_t pad, struct buf *file, struct err *e)
+{
+	struct table_bytes bytes;
+	struct table_opts o = { 0 };
+	uint32_t size = (uint32_t)footer.n;
+
+	buf_add(file, "PAR1", 4);
+	while (pad--)
+		buf_add_char(file, 0);
+	buf_add_str(file, footer);
+	buf_add(file, &size, 4);
+	buf_add(file, "PAR1", 4);
+	bytes = (struct table_bytes){ buf_str(file), "made" };
+	return table_parquet.open(&bytes, &o, e);
+}
+
+#define S(text) { text, sizeof(text) - 1 }
+#define ROOT "\x1c\x48\x01r\x15\x00\x00"                     /* a schema that is only a root */
+#define COLUMN(type) "\x2c\x48\x01r\x15\x02\x00" type "\x08\x08\x01" "c" "\x00" /* a root with a column */
+#define GROUP(rows) "\x1c\x19\x0c\x16\x00\x16" rows "\x00" /* a row group without columns */
+
+/* Footers whose parts are missing, twice there, in another order or contradict each other. */
+static void test_footers(void **state)
+{
+	/* Fields are numbered: 0x19 is a list one after the last field, 0x39 three, 0x09 any. */
+	static const struct { struct str footer; const char *sentence; } row[] = {
+		{ S("\x15\x02\x19" ROOT "\x16\x02\x19" GROUP("\x02") "\x00"), NULL },
+		{ S("\x15\x02\x39" GROUP("\x02") "\x09\x04" ROOT "\x16\x02\x00"),
+		  "row groups before the schema" },
+		{ S("\x15\x02\x19" ROOT "\x16\x04\x19" GROUP("\x02") "\x09\x08" GROUP("\x02") "\x00"),
+		  "row groups twice" },
+		{ S("\x15\x02\x19" ROOT "\x09\x04" ROOT "\x00"), "two schemas" },
+		{ S("\x15\x02\x26\x00\x00"), "the footer has no schema" },
+		{ S("\x15\x02\x19" ROOT "\x16\x04\x19" GROUP("\x02") "\x00"),
+		  "the footer counts 2 rows, its row groups 1" },
+		{ S("\x15\x02\x19" ROOT "\x16\x00\x19" GROUP("\x02") "\x00"),
+		  "the footer counts 0 rows, its row groups 1" },
+		{ S("\x15\x02\x19" COLUMN("\x15\x10") "\x00"), "column \"c\" is of type 8, expected 0 to 7" },
+		{ S("\x15\x02\x19" COLUMN("\x15\x01") "\x00"), "column \"c\" is of type -1, expected 0 to 7" },
+		{ S("\x15\x02\x19" COLUMN("\x15\x0e\x15\x00") "\x00"), "column \"c\" has values of 0 bytes" },
+		{ S("\x15\x02\x19" COLUMN("\x15\x0e") "\x00"), "column \"c\" has values of " },
+		{ S("\x15\x02\x19" COLUMN("\x15\x00") "\x16\x02\x19" GROUP("\x02") "\x00"),
+		  "row group 0 has 0 columns, the schema 1" },
+		{ S("\x15\x02\x19" COLUMN("\x15\x00") "\x16\x02\x19\x1c\x36\x02\x00\x00"),
+		  "row group 0 has no columns" },
+		{ S("\x15\x02\x19" ROOT "\x00"), "the footer counts -1 rows, its row groups 0" },
+		{ S("\x15\x02\x19" ROOT "\x16\x02\x19" GROUP("\x02")), "the footer is damaged" },
+		{ S("\x15\x02\x19" ROOT "\x16\x01\x19" GROUP("\x01") "\x00"), "row group 0 has -1 rows" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+		struct buf file = { 0 };
+		struct err e = { 0 };
+		void *q = open_footer(row[i].footer, 0, &file, &e);
+
+		if (row[i].sentence)
+			check_sentence(q, "made", row[i].sentence, &e);
+		else
+			check_row(q, 0, STR("{}"));
+		table_parquet.close(q);
+		buf_release(&file);
+	}
+}
+
 /* The only row group of a file says that it has n rows; the number is in two varints. */
 static void test_more_rows_than_bytes(void **state)
 {
@@ -244,38 +310,28 @@ static void test_more_rows_than_bytes(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		struct buf file = { 0 }, number = { 0 };
-		struct table_opts o = { 0 };
+		struct buf file = { 0 }, footer = { 0 }, number = { 0 };
 		struct err e = { 0 };
-		struct table_bytes bytes;
-		uint32_t size;
 		void *q;
 
 		for (uint64_t v = rows[i].rows * 2; v; v >>= 7)
 			buf_add_char(&number, (char)((v & 0x7f) | (v > 0x7f ? 0x80 : 0)));
-		buf_add(&file, "PAR1", 4);
-		for (int pad = 0; pad < 400; pad++)
-			buf_add_char(&file, 0);
-		size = (uint32_t)file.len;
 		/* version, a schema that is only a root, rows, one group without columns */
-		buf_add(&file, "\x15\x02\x19\x1c\x48\x01r\x15\x00\x00\x16", 11);
-		buf_add_str(&file, buf_str(&number));
-		buf_add(&file, "\x19\x1c\x19\x0c\x16\x00\x16", 7);
-		buf_add_str(&file, buf_str(&number));
-		buf_add(&file, "\x00\x00", 2);
-		size = (uint32_t)file.len - size;
-		buf_add(&file, &size, 4);
-		buf_add(&file, "PAR1", 4);
-		bytes = (struct table_bytes){ buf_str(&file), "many" };
-		q = table_parquet.open(&bytes, &o, &e);
+		buf_add(&footer, "\x15\x02\x19\x1c\x48\x01r\x15\x00\x00\x16", 11);
+		buf_add_str(&footer, buf_str(&number));
+		buf_add(&footer, "\x19\x1c\x19\x0c\x16\x00\x16", 7);
+		buf_add_str(&footer, buf_str(&number));
+		buf_add(&footer, "\x00\x00", 2);
+		q = open_footer(buf_str(&footer), 400, &file, &e);
 		if (rows[i].sentence)
-			check_sentence(q, "many", rows[i].sentence, &e);
+			check_sentence(q, "made", rows[i].sentence, &e);
 		else if (!q)
 			fail_msg("%s", e.text);
 		else
 			assert_int_equal(table_parquet.rows(q), rows[i].rows);
 		table_parquet.close(q);
 		buf_release(&file);
+		buf_release(&footer);
 		buf_release(&number);
 	}
 }
@@ -540,6 +596,7 @@ int main(void)
 		cmocka_unit_test(test_unwanted_damage),
 		cmocka_unit_test(test_damaged_files),
 		cmocka_unit_test(test_damaged_ends),
+		cmocka_unit_test(test_footers),
 		cmocka_unit_test(test_more_rows_than_bytes),
 		cmocka_unit_test(test_rows_beside_damage),
 		cmocka_unit_test(test_cancel),

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "core/base/file.h"
+#include "core/base/limits.h"
 #include "input/token/cache.h"
 #include "input/token/load.h"
 #include "input/token/tokenizer.h"
@@ -169,6 +170,47 @@ static void test_sources(void **state)
 	buf_release(&other);
 }
 
+/* As many compiled files are kept as the limit says, the newest ones; other files stay. */
+static void test_oldest_are_removed(void **state)
+{
+	enum { OLD = TOKEN_CACHE_FILES_MAX + 3 };
+	char *one = copy_small("four.json"), *folder = file_join(dir, "many"), *at;
+	struct buf path = { 0 }, name = { 0 }, text = { 0 };
+
+	(void)state;
+	setenv("PROFLLM_CACHE_DIR", folder, 1);
+	assert_int_equal(tokenizer_compile(one, NULL, &path, NULL), 0);
+	at = strrchr(path.data, '/');
+	for (int i = 0; i < OLD; i++) {
+		struct timespec when[2] = { { .tv_sec = 1000000000 + i }, { .tv_sec = 1000000000 + i } };
+
+		buf_reset(&name);
+		buf_printf(&name, "%.*s/%d.%s", (int)(at - path.data), path.data, i, i ? "tok" : "txt");
+		assert_int_equal(file_write_atomic(name.data, STR("x"), NULL), 0);
+		assert_int_equal(utimensat(AT_FDCWD, name.data, when, 0), 0);
+	}
+	/* Another source, so that a file is added. */
+	assert_int_equal(file_read(one, 1 << 20, &text, NULL), 0);
+	buf_add_char(&text, '\n');
+	assert_int_equal(file_write_atomic(one, buf_str(&text), NULL), 0);
+	assert_true(file_exists(path.data));
+	buf_reset(&path);
+	assert_int_equal(tokenizer_compile(one, NULL, &path, NULL), 0);
+	at = strrchr(path.data, '/');
+	assert_true(file_exists(path.data));
+	for (int i = 0; i < OLD; i++) {
+		buf_reset(&name);
+		buf_printf(&name, "%.*s/%d.%s", (int)(at - path.data), path.data, i, i ? "tok" : "txt");
+		if (file_exists(name.data) != (i == 0 || i > OLD + 1 - TOKEN_CACHE_FILES_MAX))
+			fail_msg("%s: %d", name.data, i);
+	}
+	free(one);
+	free(folder);
+	buf_release(&text);
+	buf_release(&path);
+	buf_release(&name);
+}
+
 static void test_no_cache(void **state)
 {
 	char *one = copy_small("three.json");
@@ -197,7 +239,7 @@ int main(void)
 		cmocka_unit_test(test_same_as_source),
 		cmocka_unit_test(test_damage),
 		cmocka_unit_test(test_sources),
-		cmocka_unit_test(test_no_cache),
+		cmocka_unit_test(test_oldest_are_removed), cmocka_unit_test(test_no_cache),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -444,6 +444,10 @@ static void test_merges(void **state)
 	}
 }
 
+/* Of a long part the message has the beginning. */
+#define X63 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+#define X64 X63 "x"
+
 static void test_wrong_merges(void **state)
 {
 	static const struct {
@@ -451,6 +455,11 @@ static void test_wrong_merges(void **state)
 	} row[] = {
 		{ "a b c\n", "{}", NULL, "has a merge (number 0) that is not two tokens" },
 		{ "a x\n", "{}", NULL, "has a merge (number 0, \"a\" and \"x\") of which" },
+		{ "a b\nab c\nab d\n", "{}", NULL, "has a merge (number 2, \"ab\" and \"d\") of which" },
+		{ "a b\n" X64 "x b\n", "{}", NULL,
+			"has a merge (number 1, \"" X64 "\" and \"b\") of which" },
+		{ "a b\n" X64 "x b" X64 "\n", "{}", NULL,
+			"has a merge (number 1, \"" X64 "\" and \"b" X63 "\") of which" },
 		{ "", "{\"tokenizer_class\":\"OddTokenizer\"}", NULL,
 			"is for the tokenizer_class \"OddTokenizer\", whose stages are not known here" },
 		{ "", "{\"tokenizer_class\":\"RobertaTokenizer\"}", NULL,

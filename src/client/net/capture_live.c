@@ -27,10 +27,15 @@ struct live {
 	char bytes[CAPTURE_PACKET_BYTES_MAX];
 };
 
-static void add(struct sock_fprog *p, unsigned code, uint32_t k, unsigned yes, unsigned no)
+static void jump(struct sock_fprog *p, unsigned code, uint32_t k, unsigned yes, unsigned no)
 {
 	assert(p->len < FILTER_MAX);
 	p->filter[p->len++] = (struct sock_filter){ (uint16_t)code, (uint8_t)yes, (uint8_t)no, k };
+}
+
+static void add(struct sock_fprog *p, unsigned code, uint32_t k)
+{
+	jump(p, code, k, 0, 0);
 }
 
 /*
@@ -42,29 +47,29 @@ static int attach_filter(int fd, const uint16_t *port, unsigned n)
 	struct sock_filter code[FILTER_MAX];
 	struct sock_fprog p = { .filter = code };
 
-	add(&p, BPF_LD | BPF_B | BPF_ABS, 0, 0, 0);
-	add(&p, BPF_ALU | BPF_RSH | BPF_K, 4, 0, 0);
-	add(&p, BPF_JMP | BPF_JEQ | BPF_K, 6, 6, 0);
-	add(&p, BPF_JMP | BPF_JEQ | BPF_K, 4, 0, 8);
-	add(&p, BPF_LD | BPF_H | BPF_ABS, 6, 0, 0);
-	add(&p, BPF_JMP | BPF_JSET | BPF_K, 0x1fff, 6, 0);
-	add(&p, BPF_LDX | BPF_B | BPF_MSH, 0, 0, 0);
-	add(&p, BPF_LD | BPF_B | BPF_ABS, 9, 0, 0);
-	add(&p, BPF_JMP | BPF_JA, 4, 0, 0);
-	add(&p, BPF_LDX | BPF_IMM, 40, 0, 0); /* IPv6 */
-	add(&p, BPF_LD | BPF_B | BPF_ABS, 6, 0, 0);
-	add(&p, BPF_JMP | BPF_JA, 1, 0, 0);
-	add(&p, BPF_RET | BPF_K, 0, 0, 0);
-	add(&p, BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_TCP, 1, 0);
-	add(&p, BPF_RET | BPF_K, 0, 0, 0);
+	add(&p, BPF_LD | BPF_B | BPF_ABS, 0);
+	add(&p, BPF_ALU | BPF_RSH | BPF_K, 4);
+	jump(&p, BPF_JMP | BPF_JEQ | BPF_K, 6, 6, 0);
+	jump(&p, BPF_JMP | BPF_JEQ | BPF_K, 4, 0, 8);
+	add(&p, BPF_LD | BPF_H | BPF_ABS, 6);
+	jump(&p, BPF_JMP | BPF_JSET | BPF_K, 0x1fff, 6, 0);
+	add(&p, BPF_LDX | BPF_B | BPF_MSH, 0);
+	add(&p, BPF_LD | BPF_B | BPF_ABS, 9);
+	add(&p, BPF_JMP | BPF_JA, 4);
+	add(&p, BPF_LDX | BPF_IMM, 40); /* IPv6 */
+	add(&p, BPF_LD | BPF_B | BPF_ABS, 6);
+	add(&p, BPF_JMP | BPF_JA, 1);
+	add(&p, BPF_RET | BPF_K, 0);
+	jump(&p, BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_TCP, 1, 0);
+	add(&p, BPF_RET | BPF_K, 0);
 	for (unsigned side = 0; side < 2; side++) {
-		add(&p, BPF_LD | BPF_H | BPF_IND, side * 2, 0, 0);
+		add(&p, BPF_LD | BPF_H | BPF_IND, side * 2);
 		for (unsigned i = 0; i < n; i++)
-			add(&p, BPF_JMP | BPF_JEQ | BPF_K, port[i],
+			jump(&p, BPF_JMP | BPF_JEQ | BPF_K, port[i],
 			    (1 - side) * (n + 1) + n - i, 0);
 	}
-	add(&p, BPF_RET | BPF_K, 0, 0, 0);
-	add(&p, BPF_RET | BPF_K, CAPTURE_PACKET_BYTES_MAX, 0, 0);
+	add(&p, BPF_RET | BPF_K, 0);
+	add(&p, BPF_RET | BPF_K, CAPTURE_PACKET_BYTES_MAX);
 	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &p, sizeof(p));
 }
 

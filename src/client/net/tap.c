@@ -58,22 +58,27 @@ struct tap {
 
 struct program { struct sock_filter code[FILTER_MAX]; unsigned short n; };
 
-static void add(struct program *p, unsigned code, uint32_t k, unsigned yes, unsigned no)
+static void jump(struct program *p, unsigned code, uint32_t k, unsigned yes, unsigned no)
 {
 	assert(p->n < FILTER_MAX);
 	p->code[p->n++] = (struct sock_filter){ (uint16_t)code, (uint8_t)yes, (uint8_t)no, k };
 }
 
+static void add(struct program *p, unsigned code, uint32_t k)
+{
+	jump(p, code, k, 0, 0);
+}
+
 /* The accumulator gets bytes of the packet. */
 static void load(struct program *p, unsigned size, uint32_t at)
 {
-	add(p, BPF_LD | size | BPF_ABS, at, 0, 0);
+	add(p, BPF_LD | size | BPF_ABS, at);
 }
 
 static void refuse_unless_equal(struct program *p, uint32_t k)
 {
-	add(p, BPF_JMP | BPF_JEQ | BPF_K, k, 1, 0);
-	add(p, BPF_RET | BPF_K, 0, 0, 0);
+	jump(p, BPF_JMP | BPF_JEQ | BPF_K, k, 1, 0);
+	add(p, BPF_RET | BPF_K, 0);
 }
 
 /*
@@ -82,15 +87,15 @@ static void refuse_unless_equal(struct program *p, uint32_t k)
  */
 static void refuse_empty(struct program *p, unsigned flags_mode, uint32_t flags_at)
 {
-	add(p, BPF_JMP | BPF_JEQ | BPF_K, 0, 5, 0);
-	add(p, BPF_JMP | BPF_JGT | BPF_X, 0, 4, 0);
+	jump(p, BPF_JMP | BPF_JEQ | BPF_K, 0, 5, 0);
+	jump(p, BPF_JMP | BPF_JGT | BPF_X, 0, 4, 0);
 	if (flags_mode == BPF_IND)
-		add(p, BPF_LDX | BPF_B | BPF_MSH, 0, 0, 0);
+		add(p, BPF_LDX | BPF_B | BPF_MSH, 0);
 	else
-		add(p, BPF_LDX | BPF_IMM, 0, 0, 0);
-	add(p, BPF_LD | BPF_B | flags_mode, flags_at, 0, 0);
-	add(p, BPF_JMP | BPF_JSET | BPF_K, 0x02, 1, 0);
-	add(p, BPF_RET | BPF_K, 0, 0, 0);
+		add(p, BPF_LDX | BPF_IMM, 0);
+	add(p, BPF_LD | BPF_B | flags_mode, flags_at);
+	jump(p, BPF_JMP | BPF_JSET | BPF_K, 0x02, 1, 0);
+	add(p, BPF_RET | BPF_K, 0);
 }
 
 /* M[1] is the source port: from here on it and the address decide. */
@@ -99,10 +104,10 @@ static void accept_ipv4(struct program *p, const struct sock_addr *s)
 	const struct sockaddr_in *in4 = (const void *)&s->storage;
 
 	load(p, BPF_W, 12);
-	add(p, BPF_JMP | BPF_JEQ | BPF_K, ntohl(in4->sin_addr.s_addr), 0, 3);
-	add(p, BPF_LD | BPF_MEM, 1, 0, 0);
-	add(p, BPF_JMP | BPF_JEQ | BPF_K, ntohs(in4->sin_port), 0, 1);
-	add(p, BPF_RET | BPF_K, SNAP_BYTES, 0, 0);
+	jump(p, BPF_JMP | BPF_JEQ | BPF_K, ntohl(in4->sin_addr.s_addr), 0, 3);
+	add(p, BPF_LD | BPF_MEM, 1);
+	jump(p, BPF_JMP | BPF_JEQ | BPF_K, ntohs(in4->sin_port), 0, 1);
+	add(p, BPF_RET | BPF_K, SNAP_BYTES);
 }
 
 static void accept_ipv6(struct program *p, const struct sock_addr *s)
@@ -114,11 +119,11 @@ static void accept_ipv6(struct program *p, const struct sock_addr *s)
 
 		memcpy(&word, in6->sin6_addr.s6_addr + 4 * i, 4);
 		load(p, BPF_W, 8 + 4 * i);
-		add(p, BPF_JMP | BPF_JEQ | BPF_K, ntohl(word), 0, 9 - 2 * i);
+		jump(p, BPF_JMP | BPF_JEQ | BPF_K, ntohl(word), 0, 9 - 2 * i);
 	}
-	add(p, BPF_LD | BPF_MEM, 1, 0, 0);
-	add(p, BPF_JMP | BPF_JEQ | BPF_K, ntohs(in6->sin6_port), 0, 1);
-	add(p, BPF_RET | BPF_K, SNAP_BYTES, 0, 0);
+	add(p, BPF_LD | BPF_MEM, 1);
+	jump(p, BPF_JMP | BPF_JEQ | BPF_K, ntohs(in6->sin6_port), 0, 1);
+	add(p, BPF_RET | BPF_K, SNAP_BYTES);
 }
 
 static void filter_ipv4(struct program *p, const struct tap *t)
@@ -126,22 +131,22 @@ static void filter_ipv4(struct program *p, const struct tap *t)
 	load(p, BPF_B, 9);
 	refuse_unless_equal(p, IPPROTO_TCP);
 	load(p, BPF_H, 6);
-	add(p, BPF_ALU | BPF_AND | BPF_K, 0x1fff, 0, 0); /* a later fragment has no TCP head */
+	add(p, BPF_ALU | BPF_AND | BPF_K, 0x1fff); /* a later fragment has no TCP head */
 	refuse_unless_equal(p, 0);
-	add(p, BPF_LDX | BPF_B | BPF_MSH, 0, 0, 0);
-	add(p, BPF_LD | BPF_H | BPF_IND, 0, 0, 0);
-	add(p, BPF_ST, 1, 0, 0);
-	add(p, BPF_LD | BPF_B | BPF_IND, 12, 0, 0);
-	add(p, BPF_ALU | BPF_RSH | BPF_K, 4, 0, 0);
-	add(p, BPF_ALU | BPF_LSH | BPF_K, 2, 0, 0);
-	add(p, BPF_ALU | BPF_ADD | BPF_X, 0, 0, 0);
-	add(p, BPF_MISC | BPF_TAX, 0, 0, 0);
+	add(p, BPF_LDX | BPF_B | BPF_MSH, 0);
+	add(p, BPF_LD | BPF_H | BPF_IND, 0);
+	add(p, BPF_ST, 1);
+	add(p, BPF_LD | BPF_B | BPF_IND, 12);
+	add(p, BPF_ALU | BPF_RSH | BPF_K, 4);
+	add(p, BPF_ALU | BPF_LSH | BPF_K, 2);
+	add(p, BPF_ALU | BPF_ADD | BPF_X, 0);
+	add(p, BPF_MISC | BPF_TAX, 0);
 	load(p, BPF_H, 2);
 	refuse_empty(p, BPF_IND, 13);
 	for (unsigned i = 0; i < t->n_servers; i++)
 		if (t->server[i].any.sa_family == AF_INET)
 			accept_ipv4(p, &t->server[i]);
-	add(p, BPF_RET | BPF_K, 0, 0, 0);
+	add(p, BPF_RET | BPF_K, 0);
 }
 
 static void filter_ipv6(struct program *p, const struct tap *t)
@@ -149,17 +154,17 @@ static void filter_ipv6(struct program *p, const struct tap *t)
 	load(p, BPF_B, 6);
 	refuse_unless_equal(p, IPPROTO_TCP);
 	load(p, BPF_H, 40);
-	add(p, BPF_ST, 1, 0, 0);
+	add(p, BPF_ST, 1);
 	load(p, BPF_B, 52);
-	add(p, BPF_ALU | BPF_RSH | BPF_K, 4, 0, 0);
-	add(p, BPF_ALU | BPF_LSH | BPF_K, 2, 0, 0);
-	add(p, BPF_MISC | BPF_TAX, 0, 0, 0);
+	add(p, BPF_ALU | BPF_RSH | BPF_K, 4);
+	add(p, BPF_ALU | BPF_LSH | BPF_K, 2);
+	add(p, BPF_MISC | BPF_TAX, 0);
 	load(p, BPF_H, 4); /* without the fixed head */
 	refuse_empty(p, BPF_ABS, 53);
 	for (unsigned i = 0; i < t->n_servers; i++)
 		if (t->server[i].any.sa_family == AF_INET6)
 			accept_ipv6(p, &t->server[i]);
-	add(p, BPF_RET | BPF_K, 0, 0, 0);
+	add(p, BPF_RET | BPF_K, 0);
 }
 
 /* Accepts packets with data from the servers, and their SYN-ACKs. Offset 0 is the IP head. */
@@ -169,18 +174,18 @@ static int attach_filter(const struct tap *t)
 	struct sock_fprog filter = { .filter = p.code };
 	unsigned is_ipv6;
 
-	add(&p, BPF_LD | BPF_W | BPF_ABS, (uint32_t)SKF_AD_OFF + SKF_AD_PKTTYPE, 0, 0);
-	add(&p, BPF_JMP | BPF_JEQ | BPF_K, PACKET_OUTGOING, 0, 1);
-	add(&p, BPF_RET | BPF_K, 0, 0, 0);
+	add(&p, BPF_LD | BPF_W | BPF_ABS, (uint32_t)SKF_AD_OFF + SKF_AD_PKTTYPE);
+	jump(&p, BPF_JMP | BPF_JEQ | BPF_K, PACKET_OUTGOING, 0, 1);
+	add(&p, BPF_RET | BPF_K, 0);
 	load(&p, BPF_B, 0);
-	add(&p, BPF_ALU | BPF_RSH | BPF_K, 4, 0, 0);
-	add(&p, BPF_JMP | BPF_JEQ | BPF_K, 4, 1, 0);
+	add(&p, BPF_ALU | BPF_RSH | BPF_K, 4);
+	jump(&p, BPF_JMP | BPF_JEQ | BPF_K, 4, 1, 0);
 	is_ipv6 = p.n;
-	add(&p, BPF_JMP | BPF_JA, 0, 0, 0);
+	add(&p, BPF_JMP | BPF_JA, 0);
 	filter_ipv4(&p, t);
 	p.code[is_ipv6].k = p.n - is_ipv6 - 1u;
 	load(&p, BPF_B, 0);
-	add(&p, BPF_ALU | BPF_RSH | BPF_K, 4, 0, 0);
+	add(&p, BPF_ALU | BPF_RSH | BPF_K, 4);
 	refuse_unless_equal(&p, 6);
 	filter_ipv6(&p, t);
 	filter.len = p.n;

@@ -110,6 +110,12 @@ def good():
     write("fallback", mixed(60), "mixed", dictionary_pagesize_limit=30, **small)
     write("types", types(), compression="none", version="2.6", use_dictionary=False)
     write("int96", pa.table({"t": pa.array([0, 1, -2**62, 2**62, None], pa.timestamp("ns"))}), use_deprecated_int96_timestamps=True)
+    seconds = [59, 60, 3599, 3600, 36000, 43200, 82800, 86340]
+    write("times", pa.table({
+        "t_ms": pa.array([s * 1000 for s in seconds], pa.time32("ms")), "t_us": pa.array([s * 1000000 + 5 for s in seconds], pa.time64("us")),
+        "ts_ms": pa.array([-s * 1000 for s in seconds], pa.timestamp("ms")), "ts_ns": pa.array([s * 86400 * 10**9 for s in seconds], pa.timestamp("ns", "UTC")),
+        "date": pa.array([-719162, -141427, -25508, 59, 11016, 11382, 47541, 157113], pa.date32()),
+    }), compression="none", use_dictionary=False)
     write("empty", mixed(0))
     write("stored-decimal", types().select(["d9"]), store_decimal_as_integer=True)
     n = 120
