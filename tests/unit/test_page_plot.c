@@ -408,6 +408,7 @@ static void dataset(void **state)
 	assert_int_equal(file_read(path, 1 << 20, &text, &e), 0);
 	assert_non_null(strstr(text.data, "set output 'it''s.png'\n"));
 	assert_non_null(strstr(text.data, "set title 'Total Tokens Distribution'\n"));
+	assert_non_null(strstr(text.data, "$requests << END\n0.0 1 10 3\n1.0 1 11 4\n"));
 	assert_non_null(strstr(text.data, "\n39.0 1 49 0\nEND\n"));
 	/* Marks at whole tokens; the key is above the bars and covers none. */
 	assert_non_null(strstr(text.data, "set xtics 10\n"));
