@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <sqlite3.h>
 #include <sys/resource.h>
 
 /* The rig has a function of this name, too. */
@@ -327,11 +328,58 @@ static void boards(void **state)
 	rig_stop();
 }
 
+/* ---- remarks ---- */
+
+#define RUN "{'run_id': 'r', 'backend': 'vllm', 'model_id': 'm', 'date': '20260101-000000', 'num_prompts': " \
+	"6, 'duration': 2, 'completed': 6, 'request_throughput': 2, 'output_throughput': 5}"
+#define MARK "{'series': 's', 'metric': 'm', 'at': 'a', 'kind': 'expected', 'who': 'me'}"
+
+/* As many rows as a limit allows but one. */
+static void sql(const char *text)
+{
+	char path[160];
+	sqlite3 *db = NULL;
+	char *why = NULL;
+
+	snprintf(path, sizeof(path), "%s/limits.db", dir);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	sqlite3_busy_timeout(db, 60000);
+	if (sqlite3_exec(db, text, NULL, NULL, &why) != SQLITE_OK)
+		fail_msg("%s: %s", text, why);
+	sqlite3_close(db);
+}
+
+/* 1,000 of a run, 10,000 marks of all trends. */
+static void remarks(void **state)
+{
+	static const struct rig_request request[] = {
+		{ "POST /api/data/experiments/1/annotations", "{'text': 'the last', 'who': 'me'}" },
+		{ "POST /api/data/experiments/1/annotations", "{'text': 'too many', 'who': 'me'}" },
+		{ "POST /api/analysis/marks", MARK }, { "POST /api/analysis/marks", MARK },
+		{ "DELETE /api/analysis/marks/2000", NULL }, { "POST /api/analysis/marks", MARK },
+	};
+	struct buf reply;
+
+	(void)state;
+	start((struct web_opts){ 0 });
+	reply = rig_ask("POST /api/upload/raw", RUN);
+	assert_non_null(strstr(reply.data, "201 Created"));
+	buf_release(&reply);
+	sql("WITH RECURSIVE n(i) AS (SELECT 1001 UNION ALL SELECT i + 1 FROM n WHERE i < 1999) INSERT INTO "
+	    "annotations (id, run, text, who, at) SELECT i, (SELECT id FROM documents), 't', 'w', i FROM n");
+	sql("WITH RECURSIVE n(i) AS (SELECT 1001 UNION ALL SELECT i + 1 FROM n WHERE i < 10999) INSERT INTO "
+	    "marks (id, series, metric, place, kind, text, who, at) SELECT i, 's', 'm', 'p' || i, 'expected', "
+	    "'', 'w', i FROM n");
+	rig_check_all(request, COUNT(request));
+	rig_stop();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sent_too_slowly), cmocka_unit_test(read_too_slowly),
 		cmocka_unit_test(too_many), cmocka_unit_test(boards),
+		cmocka_unit_test(remarks),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
