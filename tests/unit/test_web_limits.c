@@ -349,7 +349,7 @@ static void sql(const char *text)
 	sqlite3_close(db);
 }
 
-/* 1,000 of a run, 10,000 marks of all trends. */
+/* 1,000 of a run, 10,000 marks of all trends; and 1,000 filters. */
 static void remarks(void **state)
 {
 	static const struct rig_request request[] = {
@@ -357,6 +357,8 @@ static void remarks(void **state)
 		{ "POST /api/data/experiments/1/annotations", "{'text': 'too many', 'who': 'me'}" },
 		{ "POST /api/analysis/marks", MARK }, { "POST /api/analysis/marks", MARK },
 		{ "DELETE /api/analysis/marks/2000", NULL }, { "POST /api/analysis/marks", MARK },
+		{ "POST /api/filters/presets", "{'name': 'last', 'filters': {}}" },
+		{ "POST /api/filters/presets", "{'name': 'more', 'filters': {}}" },
 	};
 	struct buf reply;
 
@@ -370,6 +372,8 @@ static void remarks(void **state)
 	sql("WITH RECURSIVE n(i) AS (SELECT 1001 UNION ALL SELECT i + 1 FROM n WHERE i < 10999) INSERT INTO "
 	    "marks (id, series, metric, place, kind, text, who, at) SELECT i, 's', 'm', 'p' || i, 'expected', "
 	    "'', 'w', i FROM n");
+	sql("WITH RECURSIVE n(i) AS (SELECT 1001 UNION ALL SELECT i + 1 FROM n WHERE i < 1999) INSERT INTO "
+	    "presets (id, kind, name, body, at) SELECT i, 'preset', 'p' || i, '{}', i FROM n");
 	rig_check_all(request, COUNT(request));
 	rig_stop();
 }
