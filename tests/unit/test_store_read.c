@@ -141,6 +141,11 @@ static const struct {
 	  "\"serving_b\", \"server_command\": \"vllm serve 'm\"}", "serve", 1,
 	  { "capacity_limits=absent", "name='serving_b'", "server.model='m'",
 	    "server.tensor_parallel_size=absent", "tags.server_command=absent" } },
+	{ "an empty command", "",
+	  "{\"date\": \"20260102-030405\", \"backend\": \"vllm\", \"model_id\": \"m\", \"duration\": 2, "
+	  "\"completed\": 10, \"request_throughput\": 5, \"test_name\": \"serving_c\", \"server_command\": "
+	  "\" \"}", "serve", 1,
+	  { "name='serving_c'", "server.model='m'", "tags.server_command=absent" } },
 	{ "an offline run's machine, starts and times of requests", "",
 	  "{\"elapsed_time\": 2, \"requests_per_second\": 5, \"profllm\": {\"command\": \"throughput\", "
 	  "\"host\": {\"cpu\": \"c\", \"cpus\": 8, \"memory_bytes\": 1024, \"kernel\": \"6.1\", "
