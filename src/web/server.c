@@ -312,22 +312,23 @@ static void drop_slowest(struct web *w, int64_t now_ns)
 	atomic_fetch_add(&w->dropped, 1);
 }
 
-/* Returns to the system the small pieces that the allocator keeps after making answers. */
-static void give_memory_back(struct web *w)
+/* Whether the allocator keeps many small pieces of answers that are gone; once. */
+static bool has_spare_memory(struct web *w)
 {
 	struct web_carrier *c = w->carrier;
 	int64_t used = atomic_load(&w->answers.used);
 
 	c->was_full |= used > TRIMMED_BYTES;
 	if (!c->was_full || used > TRIMMED_BYTES / 4)
-		return;
+		return false;
 	c->was_full = false;
-	malloc_trim(0);
+	return true;
 }
 
 void carrier_tick(struct web *w, int64_t now_ns)
 {
 	struct web_carrier *c = w->carrier;
+	bool has_spare;
 
 	pthread_mutex_lock(&c->lock);
 	for (struct line *l = c->first; l; l = l->next) {
@@ -341,8 +342,10 @@ void carrier_tick(struct web *w, int64_t now_ns)
 		atomic_fetch_add(&w->slow, is_sending);
 	}
 	drop_slowest(w, now_ns);
+	has_spare = has_spare_memory(w);
 	pthread_mutex_unlock(&c->lock);
-	give_memory_back(w);
+	if (has_spare)
+		malloc_trim(0);
 }
 
 void carrier_look(struct web *w)

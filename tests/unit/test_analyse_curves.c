@@ -125,6 +125,33 @@ static void one_leads_everywhere(void **state)
 	rig_end(&r);
 }
 
+/* What has null for a color has the one of what has nothing, not the one of all other texts. */
+static void colors_of_null(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 24; i++) {
+		char text[8];
+
+		snprintf(text, sizeof(text), "type%d", i);
+		if (i < 12)
+			rig_text(&r, "server.dtype", text);
+		else if (i % 2 == 0)
+			rig_put(&r, "server.dtype", (struct value){ .kind = VALUE_NULL });
+		make(&r, (struct made){ .gpu = "h100", .load = 1 << i % 12 / 2, .user = 90 - i, .gpu_rate = 100 + i });
+	}
+	v = rig_ask(&r, analyse_curves, "{\"color\": \"server.dtype\"}");
+	assert_int_equal(rig_count(v, "colors"), 8);
+	rig_same(v, "colors/6/key", "dtype not set");
+	rig_near(v, "colors/6/points", 6);
+	rig_same(v, "colors/7/key", "other (6)");
+	rig_near(v, "colors/7/points", 6);
+	rig_end(&r);
+}
+
 static void crossing(void **state)
 {
 	struct json_value *v;
@@ -530,6 +557,7 @@ int main(void)
 		cmocka_unit_test(default_workload), cmocka_unit_test(no_gpu_count),
 		cmocka_unit_test(few_runs), cmocka_unit_test(what_differs),
 		cmocka_unit_test(many_colors), cmocka_unit_test(prices),
+		cmocka_unit_test(colors_of_null),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

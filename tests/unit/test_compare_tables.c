@@ -11,7 +11,9 @@
 #include <string.h>
 #include <cmocka.h>
 
+#define ANSWERS_MAX 100
 #include "core/base/file.h"
+#include "core/base/limits.h"
 #include "out/compare/compare.h"
 #include "out/compare/markdown.h"
 #include "answers.h"
@@ -115,6 +117,104 @@ static void tables(void **state)
 	arena_release(&a);
 }
 
+/* What one comparison says, and its page of all groups. */
+static void check_tables(struct arena *a, const struct tables_opts *o, const char *const *path, size_t n)
+{
+	struct buf out = { 0 }, page = { 0 };
+	struct err e = { 0 };
+	int rc = tables_compare(o, path, n, a, &out, &e);
+
+	if (rc < 0)
+		buf_add_text(&out, e.text);
+	answers_release(&out);
+	if (rc < 0)
+		return;
+	assert_int_equal(file_read(arena_printf(a, "%s/perf_comparison.html", o->html_dir), 1 << 20, &page,
+				   &e), 0);
+	for (char *at = page.data, *end; at; at = end) {
+		end = strstr(at + 1, "<h3>");
+		answers_check(at, end ? (size_t)(end - at) : strlen(at));
+	}
+	buf_release(&page);
+}
+
+/* Folders of results and tables with other spellings of the columns, drawn. */
+static void folders(void **state)
+{
+	static const char record[] =
+		"{\"backend\": \"vllm\", \"model_id\": \"org/a-model-of-a-rather-long-name-no-%d\", "
+		"\"request_rate\": \"inf\", \"max_concurrency\": %d, \"num_prompts\": 100, "
+		"\"completed\": 100, \"failed\": 0, \"duration\": 10.5, \"total_input_tokens\": 12800, "
+		"\"total_output_tokens\": 6400, \"request_throughput\": 9.5, \"output_throughput\": %d, "
+		"\"total_token_throughput\": 1828.5, \"mean_ttft_ms\": 20.5, \"median_ttft_ms\": %d, "
+		"\"p99_ttft_ms\": 40.25, \"mean_tpot_ms\": 8.5, \"median_tpot_ms\": %d.25, "
+		"\"p99_tpot_ms\": 12.5}";
+	struct tables_opts o = { .xaxis = "Concurrency", .latency = "Median", .ttft_max_ms = 30,
+				 .tpot_max_ms = 100, .is_plotted = true, .csv_dir = "" };
+	struct arena a = { 0 };
+	const char *path[3];
+
+	(void)state;
+	path[0] = arena_printf(&a, "%s/one", dir);
+	path[1] = arena_printf(&a, "%s/two", dir);
+	for (int i = 0; i < 12; i++)
+		put(&a, arena_printf(&a, "%s/r%d.json", i % 2 ? "one" : "two", i),
+		    arena_printf(&a, record, i / 6, 4 << i / 2 % 3, 100 + 10 * i, 10 + 3 * i, 5 + i));
+	o.html_dir = arena_printf(&a, "%s/folders", dir);
+	o.csv_dir = arena_printf(&a, "%s/sheets", dir);
+	check_tables(&a, &o, path, 2);
+	check_file(&a, "sheets/a-model-of-a-rather-long-name-n__Median.csv");
+	check_file(&a, "sheets/a-model-of-a-rather-long-na_2__Median.csv");
+	path[0] = put(&a, "spelt/a.json",
+		      "[{\"Model\": \"m\", \"tp_size\": 2, \"max_concurrency\": 4, \"Output Tput (tok/s)\": 90, "
+		      "\"Median TTFT (ms)\": 25, \"Median\": 8, \"P99\": 9}, "
+		      "{\"Model\": \"m\", \"tp_size\": 2, \"max_concurrency\": 16.0, "
+		      "\"Output Tput (tok/s)\": 190, \"Median TTFT (ms)\": 35, \"Median\": 18, \"P99\": 19}, "
+		      "{\"Model\": \"m\", \"tp_size\": 2, \"max_concurrency\": 8, \"Output Tput (tok/s)\": 140}, "
+		      "{\"Model\": \"m\", \"tp_size\": 2, \"max_concurrency\": null, \"Output Tput (tok/s)\": 7}, "
+		      "{\"Model\": \"m\", \"tp_size\": 2, \"max_concurrency\": \"all\", "
+		      "\"Output Tput (tok/s)\": 8, \"Median TTFT (ms)\": 1, \"Median\": 2, \"P99\": 3}]");
+	path[1] = put(&a, "spelt/b.json",
+		      "[{\"Model\": \"m\", \"TP Size\": 4, \"Concurrency\": 4, \"Output Tput (tok/s)\": 99, "
+		      "\"Median TTFT (ms)\": 20, \"Median\": 7, \"P99\": 9}, "
+		      "{\"Model\": \"m\", \"TP Size\": 4, \"Concurrency\": 16, \"Output Tput (tok/s)\": 199, "
+		      "\"Median TTFT (ms)\": 29.5, \"Median\": 120, \"P99\": 130}]");
+	path[2] = put(&a, "spelt/c.json", "[{\"tp\": 1}]");
+	o.csv_dir = "";
+	check_tables(&a, &o, path, 2);
+	o.xaxis = "TP Size";
+	o.ttft_max_ms = 70; /* a limit is drawn up to twice what was measured */
+	check_tables(&a, &o, path, 2);
+	o.ttft_max_ms = 70.5;
+	check_tables(&a, &o, path, 1);
+	check_tables(&a, &o, path, 3);
+	path[2] = "/dev/null/none";
+	check_tables(&a, &o, path, 3);
+	check_tables(&a, &o, path + 2, 1);
+	check_tables(&a, &o, NULL, COMPARE_SIDES_MAX + 1);
+	arena_release(&a);
+}
+
+/* A table of more sizes than there are columns for, and one of no serving tests. */
+static void sizes(void **state)
+{
+	struct tables_opts o = { .xaxis = "qps", .latency = "p99", .csv_dir = "", .html_dir = dir };
+	struct arena a = { 0 };
+	struct buf text = { 0 };
+
+	(void)state;
+	for (int i = 0; i <= COMPARE_SIDES_MAX; i++)
+		buf_printf(&text, "%s%s", i ? "," : "[",
+			   row(&a, "m", 8, COMPARE_SIDES_MAX + 1 - i, 1, 9, 8, 7));
+	buf_add_text(&text, "]");
+	check_tables(&a, &o, (const char *[]){ put(&a, "sizes/65.json", text.data) }, 1);
+	check_file(&a, "splits/tp16_pp1/benchmark_results.json");
+	check_tables(&a, &o, (const char *[]){ put(&a, "sizes/none.json", "[{\"Test name\": "
+					       "\"latency_m\"}]") }, 1);
+	buf_release(&text);
+	arena_release(&a);
+}
+
 static void markdown(void **state)
 {
 	static const char record[] =
@@ -161,7 +261,8 @@ static void markdown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tables), cmocka_unit_test(markdown),
+		cmocka_unit_test(tables), cmocka_unit_test(markdown), cmocka_unit_test(folders),
+		cmocka_unit_test(sizes),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

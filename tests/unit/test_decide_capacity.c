@@ -719,6 +719,41 @@ static void decreasing(void **state)
 	capacity_free(c);
 }
 
+/* A mean that is just at its limit is within it; one beside it is not, on the wrong side. */
+static void at_the_limit(void **state)
+{
+	static const struct { bool is_at_least; double mean; bool passes; } row[] = {
+		{ true, 500, true }, { true, 499.999, false }, { true, 501, true },
+		{ false, 500, true }, { false, 499, true }, { false, 500.001, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(row); i++) {
+		struct level l = { .attempted = 1000, .requests = 1000, .spent_s = 10, .e2e_s = 0.5,
+				   .batches = LEVEL_BATCHES };
+		struct capacity_opts o = opts();
+		struct capacity_search *c;
+		double before;
+
+		o.limit[0] = (struct capacity_limit){ .is_mean = true, .value = 500,
+						      .is_at_least = row[i].is_at_least };
+		o.has_saturation = false;
+		c = capacity_new(&o);
+		capacity_tell_probe(c, true, 0.1);
+		capacity_tell_unloaded(c, &(struct level){ .e2e_s = 0.5, .requests = 10, .spent_s = 5 });
+		before = capacity_next(c).load;
+		for (size_t b = 0; b < LEVEL_BATCHES; b++) {
+			l.batch[b].mean[0] = row[i].mean;
+			l.batch[b].n[1] = l.batch[b].n[2] = 50;
+		}
+		capacity_tell_level(c, &l);
+		assert_int_equal(capacity_next(c).ask, CAPACITY_LEVEL);
+		if (row[i].passes != (capacity_next(c).load > before))
+			fail_msg("row %zu: from %g to %g", i, before, capacity_next(c).load);
+		capacity_free(c);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -731,6 +766,7 @@ int main(void)
 		cmocka_unit_test(forecast), cmocka_unit_test(whole_loads), cmocka_unit_test(slots),
 		cmocka_unit_test(ranges),
 		cmocka_unit_test(unreachable), cmocka_unit_test(decreasing),
+		cmocka_unit_test(at_the_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

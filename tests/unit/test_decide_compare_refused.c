@@ -216,6 +216,25 @@ static void guards(void **state)
 	rig_free(r);
 }
 
+/* What is shown next to the reason is of configurations that both sides have. */
+static void shown_anyhow(void **state)
+{
+	struct rig *r = rig_new();
+	const struct matched_row *row;
+
+	(void)state;
+	eight(r, 0.1, 0.01);
+	for (size_t k = 0; k < r->spec.n_runs; k++)
+		r->run[k].work = (struct matched_work){ 20 * (double)r->run[k].side, 980, NAN, NAN, NAN, NAN };
+	add(r, 0, "half", "a9", 5);
+	add(r, 1, "half", "b9", NAN);
+	row = compare(r);
+	assert_int_equal(row->why, MATCHED_WHY_GUARD);
+	assert_int_equal(row->is.configs, 8);
+	near(log(row->is.ratio), 0.1, 1e-12);
+	rig_free(r);
+}
+
 /* A gain while goodput falls is none, nor a loss while it rises; both one way is an answer. */
 static void goodput(void **state)
 {
@@ -400,6 +419,7 @@ int main(void)
 		cmocka_unit_test(unmatched), cmocka_unit_test(invalid_and_missing),
 		cmocka_unit_test(zero_and_negative), cmocka_unit_test(no_scatter),
 		cmocka_unit_test(refusals), cmocka_unit_test(guards),
+		cmocka_unit_test(shown_anyhow),
 		cmocka_unit_test(goodput), cmocka_unit_test(failed_max),
 		cmocka_unit_test(few_failed), cmocka_unit_test(guards_of_some),
 		cmocka_unit_test(words), cmocka_unit_test(json),

@@ -216,6 +216,12 @@ static void workloads(void **state)
 		  "m" DOT "about 1024 in, 128 out" },
 		{ "server.model=m total_input_tokens=102300 total_output_tokens=12900 completed=100",
 		  "m" DOT "about 1024 in, 128 out" },
+		{ "server.model=m total_input_tokens=0 total_output_tokens=12900 completed=100",
+		  "m" DOT "about 128 out" },
+		{ "server.model=m total_input_tokens=102300 total_output_tokens=0 completed=100",
+		  "m" DOT "about 1024 in" },
+		{ "server.model=m total_input_tokens=0 total_output_tokens=0 completed=100", "m" },
+		{ "server.model=m total_input_tokens=9 total_output_tokens=9 completed=0", "m" },
 		{ "completed=0", NULL },
 	};
 

@@ -3,6 +3,7 @@
  * test_index_fold.c - repeats as one row: what it shows, its place in the order, and that pages
  * hold each row once, against a slow count of the same.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -36,6 +37,7 @@ static void add(struct index *x, int64_t id, double key, const char *verdict, do
 
 static const struct str columns[] = {
 	STR("verdict"), STR("timestamp"), STR("benchmark.max_concurrency"), STR("median_ttft_ms"),
+	STR("=1000 / median_ttft_ms"), STR("=nothing"),
 };
 
 static struct answer ask(struct index *x, struct query q, struct arena *a)
@@ -45,7 +47,7 @@ static struct answer ask(struct index *x, struct query q, struct arena *a)
 	struct err e = { 0 };
 
 	q.column = columns;
-	q.n_columns = 4;
+	q.n_columns = sizeof(columns) / sizeof(*columns);
 	q.fold = STR(KEY);
 	assert_int_equal(index_query(v, &q, a, &out, &e), 0);
 	index_view_release(v);
@@ -99,6 +101,11 @@ static void test_values(void **state)
 	assert_true(got.row[2].value[1].number == 1003);
 	assert_true(got.row[2].value[2].number == 8 && isnan(got.row[2].spread[2]));
 	assert_true(isnan(got.row[0].spread[3]));
+	/* What is computed has the median of what each run has. */
+	assert_true(fabs(got.row[0].value[4].number - 1000 / 60.0) < 1e-9 && isnan(got.row[0].spread[4]));
+	assert_true(fabs(got.row[2].value[4].number - 1000 / 110.0) < 1e-9);
+	assert_true(fabs(got.row[2].spread[4] - (10 - 1000 / 130.0) / 2) < 1e-9);
+	assert_true(got.row[0].value[5].kind == VALUE_ABSENT && got.row[2].value[5].kind == VALUE_ABSENT);
 	/* An excluded repeat is a row of its own where such runs are shown. */
 	q.shown = INDEX_EXCLUDED;
 	got = ask(x, q, &a);

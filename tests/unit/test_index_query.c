@@ -608,6 +608,52 @@ static void count_call(void *self)
 	++*(unsigned *)self;
 }
 
+/* Columns that are computed, in pages, by ids and of many runs at once. */
+static void test_formulas(void **state)
+{
+	static const struct str column[] = {
+		STR("metric"), STR("=2 * metric + 1"), STR("=60 / metric"), STR("=nowhere"), STR("=("),
+	};
+	enum { COLUMNS = sizeof(column) / sizeof(*column) };
+	static const struct { double metric; const double want[COLUMNS]; } row[] = {
+		{ 0, { 0, 1, NAN, NAN, NAN } }, { 5, { 5, 11, 12, NAN, NAN } }, { 199, { 199, 399, 60.0 / 199, NAN, NAN } },
+	};
+	struct query q = { .column = column, .n_columns = COLUMNS, .limit = NAMED };
+	struct index *x = named_runs();
+	struct index_view *v = index_view(x);
+	struct arena a = { 0 };
+	struct value *value;
+	struct answer got;
+	struct err e = { 0 };
+	int64_t *id;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(index_query(v, &q, &a, &got, &e), 0);
+	assert_int_equal(index_select(v, NULL, 0, column, COLUMNS, &a, &id, &n, &value, &e), 0);
+	assert_int_equal(n, NAMED);
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		const size_t at = (size_t)row[i].metric; /* by id; in a page the newest come first */
+		const int64_t number = (int64_t)at + 1;
+		struct page_row one;
+
+		assert_int_equal(index_rows(v, &number, 1, column, COLUMNS, &a, &one), 1);
+		assert_int_equal(id[at], number);
+		for (size_t c = 0; c < COLUMNS; c++) {
+			struct value want = number_value(row[i].want[c]);
+
+			if (isnan(row[i].want[c]))
+				want = (struct value){ .kind = VALUE_ABSENT };
+			assert_true(value_same(value[c * n + at], want));
+			assert_true(value_same(one.value[c], want));
+			assert_true(value_same(got.row[NAMED - 1 - at].value[c], want));
+		}
+	}
+	index_view_release(v);
+	index_free(x);
+	arena_release(&a);
+}
+
 /* Whatever is asked for, a removed row is in no answer, and another index has nothing of it. */
 static void test_removed(void **state)
 {
@@ -698,7 +744,7 @@ int main(void)
 		cmocka_unit_test(test_ascending),
 		cmocka_unit_test(test_any_order),
 		cmocka_unit_test(test_given_again),
-		cmocka_unit_test(test_removed),
+		cmocka_unit_test(test_removed), cmocka_unit_test(test_formulas),
 		cmocka_unit_test(test_many_flags),
 	};
 

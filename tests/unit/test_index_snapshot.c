@@ -3,6 +3,7 @@
  * test_index_snapshot.c - an index saved and loaded is the same and goes on growing; a file that is
  * damaged anywhere, cut, foreign or from another time is refused in a sentence.
  */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -171,18 +172,56 @@ static void test_removed(void **state)
 	arena_release(&a);
 }
 
+/* Without waiting for the disk, because there are many. */
+static void write_sample(struct str bytes)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	assert_int_equal(file_write_all(fd, bytes), 0);
+	close(fd);
+}
+
 static void check_refused(struct str bytes, const char *what, size_t at)
 {
 	struct index *x = NULL;
 	struct err e = { 0 };
 	int64_t sequence;
 
-	assert_int_equal(file_write_atomic(path, bytes, &e), 0);
-	e = (struct err){ 0 };
+	write_sample(bytes);
 	if (index_load(path, &x, &sequence, &e) != 0)
 		fail_msg("%s at %zu is taken", what, at);
 	if (e.code == ERR_NONE || !strstr(e.text, path))
 		fail_msg("%s at %zu: \"%s\"", what, at, e.text);
+}
+
+static size_t mapped_pages(void)
+{
+	size_t pages = 0;
+	FILE *f = fopen("/proc/self/statm", "r");
+
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%zu", &pages), 1);
+	fclose(f);
+	return pages;
+}
+
+/* What was read of a file that is refused is given back. */
+static void test_given_back(void **state)
+{
+	enum { BYTES = 4 << 20, TIMES = 16 };
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	struct index *x = NULL;
+	struct err e = { 0 };
+	int64_t sequence;
+	size_t before;
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, BYTES), 0);
+	close(fd);
+	before = mapped_pages();
+	for (int i = 0; i < TIMES; i++)
+		assert_int_equal(index_load(path, &x, &sequence, &e), 0);
+	assert_true(mapped_pages() < before + TIMES / 2 * (BYTES / (size_t)sysconf(_SC_PAGESIZE)));
 }
 
 static void read_sample(struct buf *file)
@@ -258,7 +297,7 @@ static void test_crafted(void **state)
 		head.head_sum = snapshot_sum((struct str){
 			(const char *)&head, offsetof(struct snapshot_head, head_sum) });
 		memcpy(file.data, &head, sizeof(head));
-		assert_int_equal(file_write_atomic(path, buf_str(&file), &e), 0);
+		write_sample(buf_str(&file));
 		if (index_load(path, &x, &sequence, &e)) {
 			struct index_view *v = index_view(x);
 			struct arena a = { 0 };
@@ -322,7 +361,7 @@ static void test_mutated(void **state)
 		for (size_t k = 1 + draw_below(&d, 4); k > 0; k--)
 			copy[draw_below(&d, n % 2 ? file.len : 4096)] = (char)draw_below(&d, 256);
 		snapshot_mend(copy, file.len);
-		assert_int_equal(file_write_atomic(path, (struct str){ copy, file.len }, &e), 0);
+		write_sample((struct str){ copy, file.len });
 		if (index_load(path, &x, &sequence, &e)) {
 			look_through(x);
 			index_free(x);
@@ -377,6 +416,7 @@ int main(void)
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_removed),
 		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_given_back),
 		cmocka_unit_test(test_crafted),
 		cmocka_unit_test(test_mutated),
 		cmocka_unit_test(test_foreign),

@@ -10,6 +10,8 @@
 #include "core/base/codec.h"
 #include "core/base/file.h"
 #include "core/base/mem.h"
+#include "client/record/series.h"
+#include "client/record/system_series.h"
 #include "out/page/html.h"
 #include "out/page/lengths.h"
 #include "out/page/plot.h"
@@ -182,6 +184,21 @@ static void done(struct numbers *v)
 	free(v->bytes);
 }
 
+/* Two gauges that the page draws, one that has no value and one that it does not draw. */
+static void add_series(struct record *r)
+{
+	const int64_t from_ns = START_NS + 10 * MS + 1;
+	struct record_series *s = record_series_add(r, system_series_name(SYSTEM_GPU_POWER), "W", "gpu=\"0\"");
+
+	record_series_point(s, from_ns + 2500999, 300);
+	record_series_point(s, from_ns + 12000000, 310.5);
+	s = record_series_add(r, series_name(SERIES_RUNNING), "", "engine=\"1\"");
+	record_series_point(s, from_ns - 1000000, 4);
+	record_series_add(r, series_name(SERIES_RUNNING), "", "engine=\"2\"");
+	s = record_series_add(r, "other", "", "");
+	record_series_point(s, from_ns, 1);
+}
+
 /* Every number of the record is found again. */
 static void check_columns(struct str page, const struct run *run)
 {
@@ -214,6 +231,10 @@ static void check_columns(struct str page, const struct run *run)
 
 static void timeline(void **state)
 {
+	static const char series[] =
+		"\"series\": [{\"name\": \"running\", \"labels\": \"engine=\\\"1\\\"\", \"points\": [[-1.0, 4.0]]}, "
+		"{\"name\": \"gpu_power\", \"labels\": \"gpu=\\\"0\\\"\", \"points\": "
+		"[[2.5, 300.0], [12.0, 310.5]]}], \"errors\"";
 	const double ms[2] = { 2.5, 50 };
 	struct run run = { 0 };
 	struct buf page = { 0 };
@@ -227,6 +248,7 @@ static void timeline(void **state)
 		skip();
 	}
 	make_run(&run, 40, false);
+	add_series(&run.record);
 	assert_int_equal(plot_timeline(&run.report, ms, path, &e), PLOT_WRITTEN);
 	assert_int_equal(file_read(path, 1 << 24, &page, &e), 0);
 	check_columns(buf_str(&page), &run);
@@ -236,6 +258,8 @@ static void timeline(void **state)
 	/* Halves are rounded as Python rounds them. */
 	assert_non_null(memmem(meta.p, meta.n, "\"ITL \\u003c 2ms\"", 15));
 	assert_non_null(memmem(meta.p, meta.n, "\"ITL \\u2265 50ms\"", 16));
+	if (!memmem(meta.p, meta.n, series, sizeof(series) - 1))
+		fail_msg("%s", strstr(meta.p, "\"series\""));
 	release_run(&run);
 	buf_release(&page);
 	free(path);
@@ -384,6 +408,7 @@ static void dataset(void **state)
 	assert_int_equal(file_read(path, 1 << 20, &text, &e), 0);
 	assert_non_null(strstr(text.data, "set output 'it''s.png'\n"));
 	assert_non_null(strstr(text.data, "set title 'Total Tokens Distribution'\n"));
+	assert_non_null(strstr(text.data, "$requests << END\n0.0 1 10 3\n1.0 1 11 4\n"));
 	assert_non_null(strstr(text.data, "\n39.0 1 49 0\nEND\n"));
 	/* Marks at whole tokens; the key is above the bars and covers none. */
 	assert_non_null(strstr(text.data, "set xtics 10\n"));

@@ -258,10 +258,47 @@ ON_BOTH(a_long_text_goes_beside)
 ON_BOTH(an_older_store_gets_them)
 ON_BOTH(others_notice)
 
+/* ---- texts that are kept packed ---- */
+
+static void damaged_texts(void **state)
+{
+	static const struct { const char *bytes; size_t n; const char *why; } rows[] = {
+		{ "", 0, "what the store kept is cut off or damaged" },
+		{ "\5\0\0\0\0\0\0", 7, "what the store kept is cut off or damaged" },
+		{ "\5\0\0\0\0\0\0\1", 8, "what the store kept is cut off or damaged" },
+		{ "\5\0\0\0\0\0\0\0", 8, "what the store kept is damaged: " },
+		{ "\5\0\0\0\0\0\0\0hello", 13, "what the store kept is damaged: " },
+	};
+	struct buf packed = { 0 }, text = { 0 };
+	struct err e = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		assert_int_equal(unpack_text((struct str){ rows[i].bytes, rows[i].n }, &text, &e), -1);
+		if (strncmp(e.text, rows[i].why, strlen(rows[i].why)) != 0)
+			fail_msg("%zu bytes: %s", rows[i].n, e.text);
+		assert_int_equal(text.len, 0);
+	}
+	pack_text(STR(""), &packed);
+	assert_int_equal(unpack_text(buf_str(&packed), &text, &e), 0);
+	assert_int_equal(text.len, 0);
+	buf_release(&packed);
+	pack_text(STR("hello"), &packed);
+	assert_int_equal(unpack_text(buf_str(&packed), &text, &e), 0);
+	assert_true(str_is(buf_str(&text), "hello"));
+	/* Another length than it has. */
+	packed.data[0] = 4;
+	assert_int_equal(unpack_text(buf_str(&packed), &text, &e), -1);
+	packed.data[0] = 5;
+	assert_int_equal(unpack_text((struct str){ packed.data, packed.len - 1 }, &text, &e), -1);
+	buf_release(&packed);
+	buf_release(&text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_are_known),
+		cmocka_unit_test(names_are_known), cmocka_unit_test(damaged_texts),
 		cmocka_unit_test(columns_are_there_from_the_start_everywhere),
 		cmocka_unit_test(a_long_text_goes_beside_everywhere),
 		cmocka_unit_test(an_older_store_gets_them_everywhere),

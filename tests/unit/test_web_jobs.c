@@ -232,6 +232,26 @@ static void let_go(const char *id, struct arena *a)
 	put(arena_printf(a, "%s/%s/go", rig_jobs, id), "");
 }
 
+/* A stream of a job's events, read until they have a word. */
+static int follow(const char *id, const char *word, struct buf *seen, struct arena *a)
+{
+	const struct rig_request request = { arena_printf(a, "GET /api/jobs/%s/events", id), NULL };
+	struct buf bytes = rig_bytes(&request);
+	int fd = rig_connect();
+
+	rig_send(fd, buf_str(&bytes));
+	buf_release(&bytes);
+	buf_reserve(seen, 65536);
+	while (!strstr(seen->data ? seen->data : "", word)) {
+		ssize_t n = rig_read(fd, seen->data + seen->len, 4096);
+
+		assert_true(n > 0 && seen->len < 32768);
+		seen->len += (size_t)n;
+		seen->data[seen->len] = '\0';
+	}
+	return fd;
+}
+
 /* ---- tests ---- */
 
 static const struct rig_request before[] = {
@@ -293,8 +313,7 @@ static void experiments_wait(void **state)
 {
 	struct arena a = { 0 };
 	const char *first, *second, *third;
-	struct buf seen = { 0 }, bytes;
-	struct rig_request follow = { 0 };
+	struct buf seen = { 0 };
 	int fd;
 
 	(void)state;
@@ -309,18 +328,7 @@ static void experiments_wait(void **state)
 	check(&a, "POST /api/jobs/%s/cancel", second);
 	check(&a, "GET /api/jobs/%s", second);
 	/* Followed from before its end to its end. */
-	follow.head = arena_printf(&a, "GET /api/jobs/%s/events", first);
-	bytes = rig_bytes(&follow);
-	fd = rig_connect();
-	rig_send(fd, buf_str(&bytes));
-	buf_reserve(&seen, 65536);
-	while (!strstr(seen.data ? seen.data : "", "waits")) {
-		ssize_t n = rig_read(fd, seen.data + seen.len, 4096);
-
-		assert_true(n > 0 && seen.len < 32768);
-		seen.len += (size_t)n;
-		seen.data[seen.len] = '\0';
-	}
+	fd = follow(first, "waits", &seen, &a);
 	assert_null(strstr(seen.data, "goes on"));
 	let_go(first, &a);
 	rig_rest(fd, &seen);
@@ -334,7 +342,43 @@ static void experiments_wait(void **state)
 	check(&a, "GET /api/jobs/%s", third);
 	rig_stop();
 	buf_release(&seen);
-	buf_release(&bytes);
+	arena_release(&a);
+}
+
+/* Files that are added while an upload is followed: each is there once, when it is done. */
+static void uploads_grow(void **state)
+{
+	struct arena a = { 0 };
+	struct buf seen = { 0 };
+	struct err e = { 0 };
+	char id[17];
+	int fd = -1;
+
+	(void)state;
+	start(1);
+	assert_int_equal(store_job_begin(rig_store, STR("upload"), STR("{}"), id, &e), 0);
+	for (int i = 0; i < 100; i++) {
+		const char *name = arena_printf(&a, "file %d", i);
+
+		if (i == 40)
+			fd = follow(id, "\"total\":40", &seen, &a);
+		assert_int_equal(store_job_add(rig_store, id, str_of(name), STR("no result"), &e), 0);
+	}
+	assert_int_equal(store_job_state(rig_store, id, "running", (struct str){ 0 }, &e), 0);
+	buf_release(&seen);
+	/* Another upload wakes the one who takes them in. */
+	rig_member("POST /api/upload/batch", "--x\nContent-Disposition: form-data; name='file'; filename='f'\n\n"
+		   "x\n--x--\n", "job_id", &a);
+	rig_rest(fd, &seen);
+	for (int i = 0; i < 100; i++) {
+		const char *name = arena_printf(&a, "\"file %d\"", i), *at = strstr(seen.data, name);
+
+		if (!at || strstr(at + 1, name))
+			fail_msg("%s: %s", name, seen.data);
+	}
+	assert_non_null(strstr(seen.data, "event: end"));
+	rig_stop();
+	buf_release(&seen);
 	arena_release(&a);
 }
 
@@ -412,6 +456,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(experiments_end), cmocka_unit_test(experiments_wait),
 		cmocka_unit_test(restarted), cmocka_unit_test(refused),
+		cmocka_unit_test(uploads_grow),
 	};
 
 	if (argc > 1 && strcmp(argv[1], KEEPER_WORD) == 0)

@@ -114,19 +114,36 @@ struct starts {
 	unsigned first;
 };
 
+/* The servers.json of the folder above that of a file, spelt alike for all files below it. Caller frees. */
+static char *servers_above(const char *summary)
+{
+	char *folder = file_beside(summary, ""), *path;
+	size_t n = strlen(folder);
+	const char *name;
+
+	while (n > 1 && folder[n - 1] == '/')
+		folder[--n] = '\0';
+	name = strrchr(folder, '/');
+	name = name ? name + 1 : folder;
+	path = !*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ?
+		       file_beside(summary, "../" RESULT_SERVERS) : file_beside(folder, RESULT_SERVERS);
+	free(folder);
+	return path;
+}
+
 /* The servers.json of the experiment that a folder of runs belongs to, or NULL. Caller frees. */
 static char *servers_path(const char *summary)
 {
-	char *beside = file_beside(summary, RESULT_SERVERS), *above;
+	char *place[] = { file_beside(summary, RESULT_SERVERS), servers_above(summary) };
+	char *found = NULL;
 
-	if (file_exists(beside))
-		return beside;
-	free(beside);
-	beside = file_beside(summary, "../" RESULT_SERVERS);
-	above = file_exists(beside) ? beside : NULL;
-	if (!above)
-		free(beside);
-	return above;
+	for (size_t i = 0; i < 2; i++) {
+		if (!found && file_exists(place[i]))
+			found = place[i];
+		else
+			free(place[i]);
+	}
+	return found;
 }
 
 static void load_starts(struct bench_comparison *c, struct compare_side *s, const char *path,

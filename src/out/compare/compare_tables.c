@@ -442,7 +442,7 @@ static void find_capacity(const struct tables *t, size_t from, size_t to, size_t
 
 		if (!c->at_both && x >= c->both && x <= c->both) /* inf too */
 			c->at_both = l;
-		if (passes(t, l, TABLES_TTFT, file) &&
+		if (!isnan(x) && passes(t, l, TABLES_TTFT, file) &&
 		    passes(t, l, TABLES_TPOT, file) && !(x >= c->first_failure) &&
 		    !(x <= c->same_row)) {
 			c->same_row = x;
