@@ -30,7 +30,7 @@ static const char worker[] =
 	"  return { span(0.005 * $starts), compilation_s => 0.25,\n"
 	"    phases => [{ name => 'weights', s => 0.5 }] } if $t eq 'load';\n"
 	"  return { engine => 'told', vocab_size => 500, max_model_len => 4096, profile_to =>"
-	" 'torch',\n"
+	" $ENV{PROFILER} || 'torch',\n"
 	"    profile_dir => 'traces', device => 'paper' } if $t eq 'describe';\n"
 	"  if ($t eq 'put') { @held = () if $q->{is_first}; push @held, @{$q->{requests}};\n"
 	"    return { n => scalar @held } }\n"
@@ -84,7 +84,10 @@ static void latency(void **state)
 		  " --output-json p.json --profiler-config.profiler torch"
 		  " --profiler-config.torch_profiler_dir traces", E, .files = "p.json" },
 		{ "bench latency $W --batch-size 2 --num-iters 1 --num-iters-warmup 1 --profile"
-		  " --output-json p.json --profiler-config.profiler cuda", E },
+		  " --output-json p.json --profiler-config.profiler cuda", E,
+		  .env = "PROFILER=cuda" },
+		{ "bench latency $W --num-iters 1 --num-iters-warmup 0 --profile"
+		  " --profiler-config.profiler other", E, .env = "PROFILER=proton" },
 		{ "bench latency $W --num-iters 1 --profile", .status = 1, .env = "LACKS=profile" },
 		{ .line = "bench latency $W --num-iters 1 --use-beam-search", .status = 1,
 		  .env = "LACKS=beam" },
