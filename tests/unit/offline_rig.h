@@ -93,7 +93,7 @@ static int offline_setup(void **state)
 	setenv("SKIP", "", 1);
 	verb_let("W", "--backend worker --worker-cmd 'perl worker.pl' --model sim --tokenizer sim");
 	verb_let("H", "--worker-cmd 'perl worker.pl'");
-	verb_sim("S", "--ttft-ms 1 --itl-ms 0.1");
+	verb_sim("S", "--ttft-ms 1 --itl-ms 0.1 --requests asked.http");
 	verb_free_port("P");
 	return 0;
 }

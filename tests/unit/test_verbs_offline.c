@@ -53,6 +53,39 @@ static void latency(void **state)
 	verb_check_all(cases, COUNT(cases));
 }
 
+/* A batch is one request with a list of prompts; a server that takes none gets them one by one. */
+static void one_list(void **state)
+{
+	static const struct verb_case cases[] = {
+		{ .line = "bench latency --backend http --base-url http://127.0.0.1:$S --model sim --batch-size 3"
+		  " --input-len 2 --output-len 1 --num-iters-warmup 0 --num-iters 1 --output-json l.json",
+		  .mask = VERB_NO_OUT | VERB_NO_ERR },
+	};
+	struct buf text = { 0 };
+
+	(void)state;
+	verb_check_all(cases, COUNT(cases));
+	verb_new_lines("asked.http", 0, 4, &text);
+	assert_non_null(strstr(text.data, "\\\"prompt\\\": [["));
+	assert_non_null(strstr(text.data, "], ["));
+	assert_non_null(strstr(text.data, "]], \\\"max_tokens\\\": 1"));
+	buf_release(&text);
+}
+
+/* A GPU is as fast as its description says, unless it is said how fast. */
+static void hardware(void **state)
+{
+#define GPU "bench latency --backend sim --gpu l4-24gb --model meta-llama/Llama-3.1-8B-Instruct" \
+	" --max-model-len 64 --batch-size 1 --input-len 4 --output-len 4 --num-iters 1" \
+	" --num-iters-warmup 0 --fail-if avg_latency<0.15 "
+	static const struct verb_case cases[] = {
+		{ .line = GPU, .mask = VERB_NO_OUT | VERB_NO_ERR },
+	};
+
+	(void)state;
+	verb_check_all(cases, COUNT(cases));
+}
+
 static void throughput(void **state)
 {
 	static const struct verb_case cases[] = {
@@ -147,7 +180,8 @@ static void startup(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(latency), cmocka_unit_test(throughput), cmocka_unit_test(startup),
+		cmocka_unit_test(latency), cmocka_unit_test(one_list), cmocka_unit_test(hardware),
+		cmocka_unit_test(throughput), cmocka_unit_test(startup),
 	};
 
 	if (argc > 1)

@@ -27,6 +27,10 @@ static void wrong(void **state)
 		{ KEY " --report json", SILENT, .env = "OPENAI_API_KEY=right" },
 		{ .line = "bench serve --base-url http://127.0.0.1:9 --find-max-rate --slo p99_ttft_ms<200"
 		  " --endpoint-type vllm --model sim --tokenizer sim --progress none", .status = 1 },
+		/* a warning comes before what takes long */
+		{ .line = "bench serve --base-url http://127.0.0.1:9 --find-max-rate --slo p99_ttft_ms<200"
+		  " --endpoint-type vllm --model sim --tokenizer sim --progress none ", .status = 1,
+		  .mask = VERB_TERMINAL },
 	};
 
 	(void)state;
