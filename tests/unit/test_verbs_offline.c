@@ -131,6 +131,10 @@ static void throughput(void **state)
 		  " h.json",
 		  H, .files = "h.json" },
 		{ "bench throughput $W --num-prompts 0", .status = 2 },
+		{ .line = "bench throughput $W --dataset-name sonnet --dataset-path lines.txt --input-len 150"
+		  " --prefix-len 80 --output-len 3 --num-prompts 2 --chat-prefix u --chat-suffix a --dry-run"
+		  " --dump-workload dump.jsonl",
+		  .files = "dump.jsonl" },
 		{ .line = "bench throughput $W --dataset-name sharegpt --dataset-path talks.json"
 		  " --num-prompts 2",
 		  E, .files = "asked.talks", .env = "ASKED=asked.talks" },
