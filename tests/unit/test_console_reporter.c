@@ -144,7 +144,7 @@ static void dashboards(void **state)
 		  NOT_SHOWN "it answered 408" GOES_ON },
 		{ { "500 {}", "500 {}" }, 1, "/live /live", NOT_SHOWN "it answered 500" GOES_ON },
 		/* refused: not asked again */
-		{ { "403 {\"error\": {\"message\": \"no\"}}" }, 1, "/live", NOT_SHOWN "it answered 403: no"
+		{ { "403 {\"detail\": \"no\"}" }, 1, "/live", NOT_SHOWN "it answered 403: no"
 		  GOES_ON },
 		{ { "499 {}" }, 1, "/live", NOT_SHOWN "it answered 499" GOES_ON },
 		{ { "300 {}" }, 1, "/live", NOT_SHOWN "it answered 300" GOES_ON },
