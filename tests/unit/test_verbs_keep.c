@@ -16,6 +16,7 @@ static void kept(void **state)
 	static const struct verb_case cases[] = {
 		{ .line = "ingest one.jsonl two.jsonl" S }, { .line = "ingest odd.jsonl" S },
 		{ .line = "ingest odd.jsonl again.jsonl --store sqlite:t.db --json" },
+		{ .line = "ingest odd.jsonl again.jsonl --store sqlite:u.db" },
 		{ .line = "ingest --trace t.json --run 1" S },
 		{ .line = "store retain --trace-gb 1" S }, { .line = "store retain --trace-gb 0.00000005" S },
 		{ .line = "store retain --trace-gb 0.000000001" S },
