@@ -171,7 +171,7 @@ ok(abs((capacity('cut'))[0]{capacity} - 4) <= 1, 'it finds the same');
 
 my $hover = sweep('serve_sla', $engine, '--sla-params', 'tpot.json', @concurrency, '--resume', 'cut',
 	'--hover', 2.5, '--hover-window', 0.4);
-check_run('hovering', $hover, { status => 0, out => ['Capacity while hovering: * at once after * windows.',
+check_run('hovering', $hover, { status => 0, out => ['Capacity while hovering: * at once after * window*',
 	'{"time": *, "sla": "median_tpot_ms<=33.00", "variable": "max_concurrency", "level": *'] });
 my @lines = map { json_of($_) } split /\n/, slurp('results/cut/hover.jsonl');
 is(scalar @lines, ($hover->{out} =~ /after (\d+) windows/)[0], 'a line for each window');

@@ -854,7 +854,7 @@ static void test_offline(void **state)
 	static const char *const sim[] = { "server.command=sim" };
 	static const char text[] =
 		"server: {model: m, tensor_parallel_size: 2, enforce_eager: false, port: 80}\n"
-		"benchmark: {mode: latency, batch_size: 4, profile: true, num_iters: 3}\n";
+		"benchmark: {mode: latency, batch_size: 4, profile: 'true', num_iters: 3}\n";
 	struct made m;
 
 	(void)state;

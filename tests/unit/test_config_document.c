@@ -259,7 +259,8 @@ static void test_unknown_defaults(void **state)
 /* What was configured counts, then what was reported, then the default. */
 static void test_sources(void **state)
 {
-	static char *command[] = { "vllm", "serve", "m", "--block-size", "32", "--seed=1", NULL };
+	static char *command[] = { "vllm", "serve", "m", "--block-size", "32", "--seed=1", "--dtype", "half",
+				   NULL };
 	static char *extra[] = { "--seed", "3", "--no-enable-prefix-caching", "--tomorrow", NULL };
 	struct arena a = { 0 };
 	const struct json_value *v = document_of((struct how){

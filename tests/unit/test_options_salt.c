@@ -129,6 +129,10 @@ static void chats_begin_with_it(void **state)
 		  "a \\\"b\\\"\"}, {\"role\": \"user\", \"content\": \"c\"}]" },
 		{ "[{\"role\": \"user\", \"content\": [{\"type\": \"image_url\"}, "
 		  "{\"type\": \"text\", \"text\": \"", "look\"}]}]" },
+		/* messages without a text in between */
+		{ "[{\"role\": \"assistant\", \"content\": null}, {\"role\": \"user\"}, 7, {\"content\": "
+		  "{\"part\": {\"text\": \"no\"}}}, {\"content\": [\"no\", {\"text\": 3}]}, "
+		  "{\"role\": \"user\", \"content\": \"", "hi\"}]" },
 	};
 
 	(void)state;

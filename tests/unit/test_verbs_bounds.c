@@ -45,9 +45,14 @@ static void any_command(void **state)
 		"name: $${HIDDEN}\nserver: {command: sim, model: m}\n" BENCH,
 	};
 
+	static const char *const rooted[] = { "include: $DIR/opened/base.yaml\n" };
+
 	(void)state;
 	CHECK("--include-dir opened --may-read CHOSEN", config);
 	check("", config + 2, 1);
+	/* below the folder of all folders, and below one whose name begins as another's does */
+	CHECK("--include-dir / --may-read CHOSEN", rooted);
+	CHECK("--include-dir open", rooted);
 }
 
 static void some_commands(void **state)
@@ -106,6 +111,7 @@ static int setup(void **state)
 		return -1;
 	mkdir("opened", 0755);
 	mkdir("opened/deep", 0755);
+	mkdir("open", 0755);
 	run_write("outside.yaml", "tags: {outside: secret}\n");
 	run_write("opened/base.yaml", "server: {command: sim, model: from-base}\n" BENCH);
 	run_write("opened/deep/far.yaml", "include: ../base.yaml\ntags: {far: yes}\n");

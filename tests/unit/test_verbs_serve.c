@@ -25,9 +25,6 @@ static void reports(void **state)
 		{ SERVE SMALL " --fail-if 'failed>0' 'p99_ttft_ms>0.001' --junit j.xml --summary"
 		  " s.md",
 		  .status = 3, M, .files = "j.xml s.md" },
-		{ SERVE "--num-prompts 3 --random-input-len 8 --random-output-len 5"
-		  " --sweep-max-concurrency 1,2 --output-json sw.json", SILENT,
-		  .files = "sw.json" },
 		{ SERVE SMALL " --slo p90_ttft_ms<20000 --request-rate 300", .status = 3, M },
 		{ SERVE SMALL " --progress lines --plot-timeline --plot-dataset-stats --plot-turns"
 		  " --save-result --result-filename plot.json", .mask = VERB_TIMES | VERB_NO_OUT,

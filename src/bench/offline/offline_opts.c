@@ -225,7 +225,7 @@ static bool names_model(const struct offline_check *c)
 		const struct opt_foreign *by = rest->by[i];
 		struct str name, word;
 
-		if (!is_engines(by) || rest->v[i][0] != '-')
+		if (!is_engines(by))
 			continue;
 		word = str_of(engine_foreign_whole(by->self, rest->v[i], c->a));
 		name = str_cut(&word, '=');

@@ -301,8 +301,8 @@ int hunt_hover(struct hunt *h, double capacity, struct err *e)
 		rc = window(h, &hover, number++, e);
 	h->s->bench_cmd = whole;
 	if (rc >= 0)
-		sweep_line(h->s, "Capacity while hovering: %.2f %s after %u windows.",
-			   hover.capacity, hunt_unit(h), number);
+		sweep_line(h->s, "Capacity while hovering: %.2f %s after %u window%s.",
+			   hover.capacity, hunt_unit(h), number, number == 1 ? "" : "s");
 	return rc < 0 ? -1 : 0;
 }
 

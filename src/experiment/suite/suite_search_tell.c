@@ -256,7 +256,7 @@ static void say_lead(const struct suite *s, size_t best, size_t second, struct a
 		matched_compare(&spec, a, &m);
 	if (m.n_pairs && m.pair[0].refusal == MATCHED_ACCEPTED)
 		row = &m.pair[0].row[0];
-	if (!row || row->is.rule == MATCHED_BY_NOTHING || !isfinite(row->is.interval.low)) {
+	if (!row || !isfinite(row->is.interval.low)) {
 		buf_printf(out, "; whether that is sure is not known, because each needs at least %d "
 			   "measurements at full length (repeat)\n", MATCHED_CLUSTERS_MIN);
 		return;
