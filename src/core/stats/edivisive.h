@@ -5,9 +5,9 @@
  * E-divisive (Matteson and James 2014) on a series in order, one value per commit or day: the
  * split t of a segment, with a right part that may end before the segment does at k, that makes
  * q = nm / (n + m) (2 mean|left - right| - mean|left - left| - mean|right - right|) largest; all
- * means come from prefix sums of the distance matrix, and the first of equal splits counts. In place of permutations a split is kept
- * when Student's two-sample t-test with pooled variance passes, first with ten times p; then
- * both sides are split again. At the end each point is moved to where the squares about the two
+ * means come from prefix sums of the distance matrix, and the first of equal splits counts. In
+ * place of permutations a split is kept when Student's two-sample t-test with pooled variance
+ * passes, first with ten times p; then both sides are split again. At the end each point is moved to where the squares about the two
  * means are least between its neighbours, and tested there with p itself; the weakest is dropped
  * until all pass, and so is a change smaller than effect_min, by medians or by means.
  *
