@@ -7,9 +7,10 @@
  * q = nm / (n + m) (2 mean|left - right| - mean|left - left| - mean|right - right|) largest; all
  * means come from prefix sums of the distance matrix, and the first of equal splits counts. In
  * place of permutations a split is kept when Student's two-sample t-test with pooled variance
- * passes, first with ten times p; then both sides are split again. At the end each point is moved to where the squares about the two
- * means are least between its neighbours, and tested there with p itself; the weakest is dropped
- * until all pass, and so is a change smaller than effect_min, by medians or by means.
+ * passes, first with ten times p; then both sides are split again. At the end each point is moved
+ * to where the squares about the two means are least between its neighbours, and tested there with
+ * p itself; the weakest is dropped until all pass, and so is a change smaller than effect_min, by
+ * medians or by means.
  *
  * Values above 0 are taken as logarithms, so that a change is a share; series with others are
  * taken as they are. Single outliers neither make points nor hide them: before anything, a value

@@ -114,7 +114,10 @@ struct starts {
 	unsigned first;
 };
 
-/* The servers.json of the folder above that of a file, spelt alike for all files below it. Caller frees. */
+/*
+ * The servers.json of the folder above that of a file, spelt alike for all files below it. Caller
+ * frees.
+ */
 static char *servers_above(const char *summary)
 {
 	char *folder = file_beside(summary, ""), *path;
