@@ -83,8 +83,8 @@ static void in_turn(void **state)
 {
 	static const struct { const char *head, *id, *forwarded; } row[] = {
 		{ "X-Request-Id: one\r\n", "one", "one" }, { "X-Request-Id: two\r\n", "two", "two" },
-		{ "", NULL, "-" }, { "X-Request-Id: " ID_128 "\r\n", ID_128, ID_128 },
-		{ "X-Request-Id: c" ID_128 "\r\n", "c" ID_128, "-" },
+		{ "", NULL, "-" }, { "X-Request-Id: " ID_256 "\r\n", ID_256, ID_256 },
+		{ "X-Request-Id: c" ID_256 "\r\n", "c" ID_256, "-" },
 	};
 	struct truths t, served[2];
 	struct front f;
