@@ -28,6 +28,15 @@ $(FAKE_DCGM): tests/fake/dcgm.c
 	$(Q)$(CC) $(BASE_CFLAGS) -Wall -Wextra -Werror -fvisibility=default -shared -o $@ $<
 $(UNIT:%=$(O)/unit/%) suite: | $(FAKE_DCGM)
 
+# A replacement of Open MPI, which is found by its name because the test has loaded it.
+FAKE_MPI := $(O)/tests/libfake-mpi.so
+$(FAKE_MPI): tests/fake/mpi.c
+	@mkdir -p $(@D)
+	$(call say,TOOL,$@)
+	$(Q)$(CC) $(BASE_CFLAGS) -Wall -Wextra -Werror -fvisibility=default -shared \
+		-Wl,-soname,libmpi.so.40 -o $@ $<
+$(UNIT:%=$(O)/unit/%) suite: | $(FAKE_MPI)
+
 # A replacement for setting the clock and for slow name servers.
 FAKE_WORLD := $(O)/tests/libfake-world.so
 $(FAKE_WORLD): tests/fake/world.c

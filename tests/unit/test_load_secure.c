@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "client/load/transport.h"
+#include "client/net/sock.h"
 #include "client/net/tls.h"
 #include "core/base/clock.h"
 #include "core/base/mem.h"
@@ -321,6 +322,57 @@ static void every_row(void **state)
 	}
 }
 
+/* The server's part of the handshake arrives, and the connection is gone before the client's. */
+static void reset_within_the_handshake(void **state)
+{
+	struct tls_opts server_opts = { .cert_file = cert, .key_file = key, .is_server = true };
+	char url[64], bytes[8192], want[128];
+	const char *urls[] = { url };
+	struct transport_opts o = { .base_url = urls, .n_endpoints = 1, .is_insecure = true,
+				    .connect_timeout_ns = 30000000000, .request_timeout_ns = 30000000000 };
+	struct client c = { .x = { .sink = &sink, .request = STR(REQUEST) } };
+	struct sock_addr addr[SOCK_ADDRS_MAX];
+	struct transport_stats stats = { 0 };
+	struct buf out = { 0 };
+	struct err e = { 0 };
+	struct tls_config *config = tls_config_new(&server_opts, &e);
+	struct tls *tls = tls_new(config, NULL, &e);
+	int listener, side;
+	ssize_t n;
+	void *t;
+
+	(void)state;
+	assert_true(sock_resolve("127.0.0.1", 0, addr, &e) >= 1);
+	listener = sock_listen(&addr[0], 4, &e);
+	assert_true(listener >= 0);
+	sock_addr_text(&addr[0], bytes, sizeof(bytes));
+	snprintf(url, sizeof(url), "https://%.50s", bytes);
+	snprintf(want, sizeof(want), "connection lost while sending to %.50s: ", bytes);
+	t = transport_native.open(&o, &e);
+	assert_non_null(t);
+	transport_native.start(t, &c.x);
+	for (side = -1; side < 0; side = sock_accept(listener, false))
+		transport_native.poll(t, clock_mono_ns() + 1000000, false, &stats);
+	while ((n = recv(side, bytes, sizeof(bytes), MSG_DONTWAIT)) < 0)
+		transport_native.poll(t, clock_mono_ns() + 1000000, false, &stats);
+	assert_int_equal(tls_handshake(tls, (struct str){ bytes, (size_t)n }, &out, &e), 0);
+	assert_true(out.len > 0);
+	send_all(side, out.data, out.len);
+	setsockopt(side, SOL_SOCKET, SO_LINGER, &(struct linger){ 1, 0 }, sizeof(struct linger));
+	close(side);
+	for (int i = 0; i < 1000 && !c.ends; i++)
+		transport_native.poll(t, clock_mono_ns() + 5000000, false, &stats);
+	assert_int_equal(c.ends, 1);
+	assert_int_equal(c.fail, FAIL_RESET);
+	assert_memory_equal(c.text, want, strlen(want));
+	assert_int_equal(c.sends, 0);
+	transport_native.close(t, NULL);
+	sock_close(listener);
+	tls_free(tls);
+	tls_config_free(config);
+	buf_release(&out);
+}
+
 static int make_all(void **state)
 {
 	struct err e = { 0 };
@@ -334,7 +386,9 @@ static int make_all(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(every_row) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_row), cmocka_unit_test(reset_within_the_handshake),
+	};
 
 	return cmocka_run_group_tests(tests, make_all, remove_dir);
 }

@@ -399,6 +399,37 @@ static void write_vocab(const char *tail)
 	buf_release(&text);
 }
 
+/* With ignore_merges a token that merging never makes is one as a word, not as a part of a word. */
+static void test_words_and_parts(void **state)
+{
+	struct buf text = { 0 };
+
+	(void)state;
+	buf_add_text(&text, "{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false},"
+		     "\"model\":{\"type\":\"BPE\",\"ignore_merges\":true,\"vocab\":{");
+	for (unsigned b = 0; b < 256; b++) {
+		char c[4];
+		size_t n = utf8_encode(chars_of_byte((uint8_t)b), c);
+
+		buf_printf(&text, "\"%s%.*s\":%u,", b == '"' || b == '\\' ? "\\" : "", (int)n, c, b);
+	}
+	buf_add_text(&text, "\"bc\":256,\"ab\":257,\"abc\":258},\"merges\":[\"b c\",\"a b\"]}}");
+	write_file("tokenizer.json", buf_str(&text));
+	for (int is_part_first = 0; is_part_first < 2; is_part_first++) {
+		struct tokenizer *t = load("tokenizer.json");
+
+		for (int k = 0; k < 3; k++) {
+			if ((k + is_part_first) % 2)
+				check_ids(t, "-abc", false, IDS('-', 'a', 256));
+			else
+				check_ids(t, "abc", false, IDS(258));
+		}
+		tokenizer_free(t);
+	}
+	remove_file("tokenizer.json");
+	buf_release(&text);
+}
+
 static void test_merges(void **state)
 {
 	static const struct {
@@ -497,6 +528,7 @@ int main(void)
 		cmocka_unit_test(test_wrong_tiktoken),
 		cmocka_unit_test(test_tekken),
 		cmocka_unit_test(test_wrong_tekken),
+		cmocka_unit_test(test_words_and_parts),
 		cmocka_unit_test(test_merges),
 		cmocka_unit_test(test_wrong_merges),
 	};

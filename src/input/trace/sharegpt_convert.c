@@ -180,14 +180,6 @@ static int join(struct converting *x, const struct sharegpt_talk *t, struct err 
 	return 0;
 }
 
-static bool is_ascii(struct str text)
-{
-	for (size_t i = 0; i < text.n; i++)
-		if ((unsigned char)text.p[i] >= 0x80)
-			return false;
-	return true;
-}
-
 static int64_t characters(struct str text)
 {
 	int64_t n = 0;
@@ -217,7 +209,7 @@ static bool take_line(struct converting *x, const struct sharegpt_line *line, si
 		x->count->wrong_length++;
 		return false;
 	}
-	if (!o->any_language && !is_ascii(text)) {
+	if (!o->any_language && (size_t)n < text.n) { /* some character has several bytes */
 		x->count->wrong_language++;
 		return false;
 	}
