@@ -134,7 +134,7 @@ static void colors_of_null(void **state)
 	(void)state;
 	rig_begin(&r);
 	for (int i = 0; i < 24; i++) {
-		char text[8];
+		char text[24];
 
 		snprintf(text, sizeof(text), "type%d", i);
 		if (i < 12)
