@@ -24,6 +24,10 @@ static void wrong(void **state)
 		{ AT("http://127.0.0.1:$S") " --proxy http://127.0.0.1:$K", .status = 1, M },
 		{ .line = KEY, .status = 1 }, { .line = KEY " --header Authorization=x", .status = 1 },
 		{ .line = KEY, .status = 1, .env = "OPENAI_API_KEY=wrong" },
+		/* no head of an answer came */
+		{ .line = "bench serve --base-url http://127.0.0.1:$H --model sim --tokenizer sim " QUICK
+		  " --num-prompts 1 --random-input-len 3 --random-output-len 1 --request-timeout 0.2 --output-json h.json",
+		  SILENT, .status = 1, .files = "h.json" },
 		{ KEY " --report json", SILENT, .env = "OPENAI_API_KEY=right" },
 		{ .line = "bench serve --base-url http://127.0.0.1:9 --find-max-rate --slo p99_ttft_ms<200"
 		  " --endpoint-type vllm --model sim --tokenizer sim --progress none", .status = 1 },
@@ -56,6 +60,7 @@ static int setup(void **state)
 	if (serve_setup(state) < 0)
 		return -1;
 	verb_sim("Q", "--ttft-ms 1");
+	verb_sim("H", "--ttft-ms 1 --fault slow-headers=9s");
 	verb_sim("K", "--ttft-ms 1 --api-key right");
 	return 0;
 }
