@@ -41,6 +41,24 @@ static void wrong(void **state)
 	verb_check_all(cases, COUNT(cases));
 }
 
+/* A search says what it does not use, also where it comes from an experiment's file. */
+static void searched(void **state)
+{
+	static const struct verb_case cases[] = {
+		{ .line = "run --progress none --config search.yaml --output search.json", .status = 1,
+		  .mask = VERB_NO_OUT, .env = "PROFLLM_NVML=" },
+	};
+	char *text = verb_filled("server: {url: 'http://127.0.0.1:$F', model: sim}\n"
+				 "benchmark: {tokenizer: sim, random_input_len: 4, random_output_len: 2, num_prompts: 5}\n"
+				 "search: {find: rate, slo: 'p99_ttft_ms<200', level_seconds: 0.2, budget: 5}\n"
+				 "telemetry: {enabled: false}\n");
+
+	(void)state;
+	spew("search.yaml", text);
+	free(text);
+	verb_check_all(cases, COUNT(cases));
+}
+
 /* The file asked has what the first of two servers got. */
 static void several(void **state)
 {
@@ -61,13 +79,16 @@ static int setup(void **state)
 		return -1;
 	verb_sim("Q", "--ttft-ms 1");
 	verb_sim("H", "--ttft-ms 1 --fault slow-headers=9s");
+	verb_sim("F", "--ttft-ms 1 --fault status=429");
 	verb_sim("K", "--ttft-ms 1 --api-key right");
 	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(wrong), cmocka_unit_test(several) };
+	const struct CMUnitTest tests[] = { 
+		cmocka_unit_test(wrong), cmocka_unit_test(searched), cmocka_unit_test(several),
+	};
 
 	if (argc > 1)
 		return profllm_main(argc, argv);
