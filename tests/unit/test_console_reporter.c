@@ -4,6 +4,7 @@
  * does not know it or refuses: which requests are sent, and what the user reads.
  */
 #include <arpa/inet.h>
+#include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,6 +28,7 @@ static struct {
 	char url[64];
 	const char *const *answer;   /* "201 {...}"; after the last one "200 {}" */
 	size_t n;                    /* requests */
+	bool shows_samples;
 	struct buf asked;            /* what follows /api of each path, and what it says of the end */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -73,7 +75,7 @@ static void *serve(void *unused)
 			answer = server.answer[server.n];
 		end = strstr(text, "\r\n\r\n") + 4;
 		buf_printf(&server.asked, "%s%.*s", server.n ? " " : "", (int)strcspn(text + 9, " "), text + 9);
-		if (strstr(text, "/end "))
+		if (strstr(text, "/end ") || server.shows_samples)
 			buf_printf(&server.asked, " %s", end);
 		snprintf(reply, sizeof(reply), "HTTP/1.1 %.3s X\r\nConnection: close\r\nContent-Length: %zu\r\n"
 			 "\r\n%s", answer, strlen(answer + 4), answer + 4);
@@ -165,6 +167,42 @@ static void dashboards(void **state)
 		check(row[i].answer, row[i].first, row[i].asked, row[i].said);
 }
 
+/* What is at the server is what was sent and has not ended. */
+static void samples(void **state)
+{
+	static const char *const answer[ANSWERS_MAX] = { TAKEN, "200 {}" };
+	struct reporter_opts o = { .url = server.url, .kind = "test", .warn = add };
+	struct record record = { 0 };
+	struct run_sample now = { .record = &record, .n_rows = 4, .load = { .admitted = 6, .done = 4, .failed = 1,
+				  .tokens = 8 }, .server = { .running = NAN, .waiting = 3, .kv_usage = 0.25 },
+				  .system = { .gpu_utilization = NAN, .gpu_power = 70 } };
+	struct reporter *r;
+	struct err e = { 0 };
+
+	(void)state;
+	pthread_mutex_lock(&server.lock);
+	server.answer = answer;
+	server.n = 0;
+	pthread_mutex_unlock(&server.lock);
+	assert_int_equal(reporter_new(&o, &r, &e), 0);
+	reporter_begin(r, "mine");
+	pthread_mutex_lock(&server.lock);
+	while (server.n < 2)
+		pthread_cond_wait(&server.changed, &server.lock);
+	buf_reset(&server.asked);
+	server.shows_samples = true;
+	pthread_mutex_unlock(&server.lock);
+	reporter_sample(r, &now);
+	reporter_end(r, STR(""), "cut");
+	reporter_free(r);
+	assert_non_null(strstr(server.asked.data, "\"done\": 4, \"failed\": 1, \"total\": 4, \"stage\": \"Benchmark\""));
+	assert_non_null(strstr(server.asked.data, "\"running\": 2.0, \"waiting\": 3.0, \"kv_cache_percent\": 25.0"));
+	assert_non_null(strstr(server.asked.data, "\"gpu_power_w\": 70.0"));
+	assert_null(strstr(server.asked.data, "gpu_util_percent"));
+	assert_non_null(strstr(server.asked.data, "/live/x/end {\"failure\": \"cut\"}"));
+	server.shows_samples = false;
+}
+
 static pthread_t thread;
 
 static int setup(void **state)
@@ -194,7 +232,7 @@ static int teardown(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(dashboards) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(dashboards), cmocka_unit_test(samples) };
 
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -358,6 +358,66 @@ static void mistakes_are_found_without_a_server(void **state)
 	}
 }
 
+static int by_engine(void *self, struct str messages, struct str tools, struct buf *text, struct err *e)
+{
+	(void)e;
+	buf_printf(text, "engine %.*s %.*s", (int)messages.n, messages.p, (int)tools.n, tools.p);
+	return *(const int *)self;
+}
+
+/* Messages that a known template only surrounds need nothing else; others are asked for. */
+static void messages_become_text(void **state)
+{
+#define USER "[{\"role\": \"user\", \"content\": \"hi\"}]"
+#define BOTH "[{\"role\": \"system\", \"content\": \"be\"}, {\"role\": \"user\", \"content\": \"hi\"}]"
+	static const char *const others[] = {
+		"[{\"role\": \"assistant\", \"content\": \"hi\"}]", "[{\"role\": \"user\", \"content\": [1]}]",
+		"[{\"role\": \"user\"}]", "[" USER "]", "{}", "[", "[]",
+		"[{\"role\": \"user\", \"content\": \"hi\"}, {\"role\": \"user\", \"content\": \"hi\"}]",
+	};
+	struct tokenizer_load_opts opts = { 0 };
+	struct err e = { 0 };
+	struct tokenizer *t = tokenizer_load("sim", &opts, &e);
+	struct chat_wrap wrap = { .source = CHAT_FLAGS, .prefix = STR("<"), .suffix = STR(">"),
+				  .system_prefix = STR("("), .system_middle = STR("|") };
+	int rc = 0;
+	struct run_renderer r = { .wrap = &wrap, .tokenizer = t, .by = by_engine, .by_self = &rc };
+	struct buf text = { 0 };
+
+	(void)state;
+	assert_int_equal(run_render(&r, STR(USER), STR(""), &text, &e), 0);
+	assert_string_equal(text.data, "<hi>");
+	buf_reset(&text);
+	assert_int_equal(run_render(&r, STR(BOTH), STR(""), &text, &e), 0);
+	assert_string_equal(text.data, "engine " BOTH " ");
+	wrap.has_system = true;
+	buf_reset(&text);
+	assert_int_equal(run_render(&r, STR(BOTH), STR(""), &text, &e), 0);
+	assert_string_equal(text.data, "(be|hi>");
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		buf_reset(&text);
+		assert_int_equal(run_render(&r, str_of(others[i]), STR(""), &text, &e), 0);
+		assert_memory_equal(text.data, "engine ", 7);
+	}
+	buf_reset(&text);
+	assert_int_equal(run_render(&r, STR(USER), STR("[tools]"), &text, &e), 0);
+	assert_string_equal(text.data, "engine " USER " [tools]");
+	buf_reset(&text);
+	r.kwargs = STR("{\"a\": 1}");
+	rc = -1;
+	assert_int_equal(run_render(&r, STR(USER), STR(""), &text, &e), -1);
+	assert_string_equal(text.data, "engine " USER " ");
+	r = (struct run_renderer){ .wrap = &wrap, .tokenizer = t };
+	assert_int_equal(run_render(&r, STR("[]"), STR(""), &text, &e), -1);
+	assert_int_equal(e.code, ERR_RUN);
+	assert_string_equal(e.text, "the chat template of sim is unknown for such messages, and a dry run does "
+			    "not ask the server");
+	wrap.source = CHAT_NONE;
+	assert_int_equal(run_render(&r, STR(USER), STR(""), &text, &e), -1);
+	buf_release(&text);
+	tokenizer_free(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -370,6 +430,7 @@ int main(void)
 		cmocka_unit_test(salted_requests_are_made_again),
 		cmocka_unit_test(what_the_server_gives_is_waited_for),
 		cmocka_unit_test(mistakes_are_found_without_a_server),
+		cmocka_unit_test(messages_become_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

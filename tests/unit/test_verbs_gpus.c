@@ -69,6 +69,43 @@ static void models(void **state)
 	RUN_CHECK_ALL(row);
 }
 
+/* Which engine served is part of the document, also of a server that did not start. */
+static void kinds(void **state)
+{
+	static const struct { const char *server, *kind; } row[] = {
+		{ "command: sim, model: m, fail_start: oom", "\"sim\"" }, { "command: ./server, model: m", "null" },
+		{ "command: ./vllm serve, model: m", "\"vllm\"" },
+	};
+	struct buf config = { 0 }, text = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		struct arena a = { 0 };
+		struct json_value *v, *kind;
+		struct json_writer w;
+		struct err e;
+
+		buf_reset(&config);
+		buf_printf(&config, "server: {%s}\nresources: {gpus: none}\nbenchmark: {tokenizer: sim, "
+			   "num_prompts: 1}\n" RUN_QUIET, row[i].server);
+		run_write("kind.yaml", config.data);
+		assert_int_equal(verb_end(run_begin("run --config kind.yaml --output kind.json", NULL)), 1);
+		buf_reset(&text);
+		assert_int_equal(file_read("kind.json", SIZE_MAX, &text, &e), 0);
+		assert_int_equal(json_parse(&a, buf_str(&text), &v, &e), 0);
+		kind = json_get(json_get(json_get(v, "environment"), "server"), "kind");
+		assert_non_null(kind);
+		buf_reset(&config);
+		w = json_writer(&config);
+		json_put_value(&w, kind);
+		buf_add_text(&config, "");
+		assert_string_equal(config.data, row[i].kind);
+		arena_release(&a);
+	}
+	buf_release(&config);
+	buf_release(&text);
+}
+
 static int setup(void **state)
 {
 	static const char config[] =
@@ -91,7 +128,10 @@ static int setup(void **state)
 	run_write("broken/config.json", "{\"hidden_size\": ");
 	run_write("server", "#!/bin/sh\nexit 3\n");
 	chmod("server", 0755);
+	run_write("vllm", "#!/bin/sh\nexit 3\n");
+	chmod("vllm", 0755);
 	return truncate("heavy/model.safetensors", 60ll << 30);
 }
 
-RUN_MAIN(setup, cmocka_unit_test(lists), cmocka_unit_test(tokenizers), cmocka_unit_test(models))
+RUN_MAIN(setup, cmocka_unit_test(lists), cmocka_unit_test(tokenizers), cmocka_unit_test(models),
+	 cmocka_unit_test(kinds))

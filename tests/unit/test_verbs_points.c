@@ -23,13 +23,48 @@ static void measured(void **state)
 		{ SERVE FEW "-q --sweep-request-rate 400,inf --save-result --result-filename no/r.json",
 		  .status = 1, Q },
 		{ SERVE FEW "-q --sweep-max-concurrency 2,1 --sweep-num-prompts-factor 2"
-		  " --save-result --append-result --result-filename s.json", Q },
+		  " --save-result --append-result --result-filename s.json --random-prefix-len -1", Q },
 		{ BROKEN FEW "-q --sweep-max-concurrency 1 --fail-if failed>0", .status = 3, Q },
 	};
 
 	(void)state;
 	verb_check_all(cases, COUNT(cases));
 	assert_int_equal(access("s.json", R_OK), 0);
+}
+
+/* What takes long is named: the wait for the server, what warms it up. */
+static void stages(void **state)
+{
+	static const char *const stage_varies[] = {
+		"-Prompts: ", "-Alignment: ", "Ready check: 1/1", "Warm-up: 1/1", "Benchmark: 1/1", NULL,
+	};
+	static const struct verb_case cases[] = {
+		{ "bench serve --base-url http://127.0.0.1:$L --model sim --tokenizer sim --num-prompts 1"
+		  " --random-input-len 3 --random-output-len 1 --ready-check-timeout-sec 5 --num-warmups 1"
+		  " --progress lines", .mask = VERB_TIMES | VERB_NO_OUT, .varies = stage_varies },
+	};
+
+	(void)state;
+	verb_check_all(cases, COUNT(cases));
+}
+
+/* The picture of a dataset is drawn by gnuplot, which may fail. */
+static void drawn(void **state)
+{
+#define DRAWN SERVE FEW "-q --plot-dataset-stats --save-result --result-filename drawn.json"
+	static const struct verb_case cases[] = {
+		{ DRAWN, .mask = VERB_NO_OUT, .env = "PATH=fine:/usr/bin:/bin" },
+		{ DRAWN, .mask = VERB_NO_OUT, .env = "PATH=failing:/usr/bin:/bin" },
+	};
+
+	(void)state;
+	mkdir("fine", 0755);
+	mkdir("failing", 0755);
+	spew("fine/gnuplot", "#!/bin/sh\nexit 0\n");
+	spew("failing/gnuplot", "#!/bin/sh\necho no font >&2\nexit 1\n");
+	chmod("fine/gnuplot", 0755);
+	chmod("failing/gnuplot", 0755);
+	verb_check_all(cases, COUNT(cases));
 }
 
 static void named(void **state)
@@ -60,12 +95,18 @@ static int setup(void **state)
 	for (size_t i = 0; i < 499; i++)
 		many[i] = i % 2 ? ',' : '1';
 	verb_let("MANY", many);
-	return serve_setup(state);
+	if (serve_setup(state) < 0)
+		return -1;
+	verb_sim("L", "--ttft-ms 300");
+	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(measured), cmocka_unit_test(named) };
+	const struct CMUnitTest tests[] = { 
+		cmocka_unit_test(measured), cmocka_unit_test(stages), cmocka_unit_test(drawn),
+		cmocka_unit_test(named),
+	 };
 
 	if (argc > 1)
 		return profllm_main(argc, argv);

@@ -82,7 +82,7 @@ static int make_requests(struct probe *p, struct err *e)
 	bytes = p->prepared.request[0];
 	p->prepared.n = p->plan.n;
 	p->prepared.request = mem_grow(p->prepared.request, p->plan.n, sizeof(bytes));
-	for (uint32_t i = 0; i < p->plan.n; i++)
+	for (uint32_t i = 1; i < p->plan.n; i++)
 		p->prepared.request[i] = bytes;
 	return 0;
 }
