@@ -355,7 +355,11 @@ static void grammars_of_all_sorts(void **state)
 /* Bytes that are not UTF-8 are read as U+FFFD, for every kind. */
 static void invalid_bytes_are_replaced(void **state)
 {
-	static const struct { enum constraint_kind kind; const char *text, *answer; bool is_kept; } row[] = {
+	static const struct {
+		enum constraint_kind kind;
+		const char *text, *answer;
+		bool is_kept;
+	} row[] = {
 		{ CONSTRAINT_CHOICE, "[\"a\xef\xbf\xbd\"]", "a\xff", true },
 		{ CONSTRAINT_CHOICE, "[\"a\xef\xbf\xbd\"]", "a\xef\xbf\xbd", true },
 		{ CONSTRAINT_CHOICE, "[\"a\"]", "a\xff", false },

@@ -255,8 +255,9 @@ static void test_here(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_machine), cmocka_unit_test(test_gpus), cmocka_unit_test(test_nothing),
-		cmocka_unit_test(test_nonsense), cmocka_unit_test(test_here),
+		cmocka_unit_test(test_machine), cmocka_unit_test(test_gpus),
+		cmocka_unit_test(test_nothing), cmocka_unit_test(test_nonsense),
+		cmocka_unit_test(test_here),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

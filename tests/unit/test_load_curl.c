@@ -83,7 +83,8 @@ static void *serve(void *self)
 		while (serve_one(s, fd))
 			;
 		if (s->resets)
-			setsockopt(fd, SOL_SOCKET, SO_LINGER, &(struct linger){ 1, 0 }, sizeof(struct linger));
+			setsockopt(fd, SOL_SOCKET, SO_LINGER, &(struct linger){ 1, 0 },
+				   sizeof(struct linger));
 		close(fd);
 	}
 	return NULL;

@@ -512,7 +512,8 @@ static void warm_connections_are_used(void **state)
 			native->start(r.transport, &r.client[i].x);
 			turn(&r, 5);
 		}
-		for (int tries = 0; tries < 1000 && !(r.client[0].sends && r.client[1].sends); tries++)
+		for (int tries = 0; tries < 1000 && !(r.client[0].sends && r.client[1].sends);
+		     tries++)
 			turn(&r, 5);
 		assert_int_equal(r.stats.connects, 2);
 		for (int i = 0; i < 2; i++) {

@@ -328,8 +328,11 @@ static void reset_within_the_handshake(void **state)
 	struct tls_opts server_opts = { .cert_file = cert, .key_file = key, .is_server = true };
 	char url[64], bytes[8192], want[128];
 	const char *urls[] = { url };
-	struct transport_opts o = { .base_url = urls, .n_endpoints = 1, .is_insecure = true,
-				    .connect_timeout_ns = 30000000000, .request_timeout_ns = 30000000000 };
+	struct transport_opts o = { .base_url = urls,
+				    .n_endpoints = 1,
+				    .is_insecure = true,
+				    .connect_timeout_ns = 30000000000,
+				    .request_timeout_ns = 30000000000 };
 	struct client c = { .x = { .sink = &sink, .request = STR(REQUEST) } };
 	struct sock_addr addr[SOCK_ADDRS_MAX];
 	struct transport_stats stats = { 0 };

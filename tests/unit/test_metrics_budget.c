@@ -123,12 +123,15 @@ static void test_signs_of_a_record(void **state)
 	record_release(&r);
 }
 
-/* A round of three requests after one that is not its own; the first of them, or all, came at once. */
+/* A round of three requests after one of others; the first of them, or all, came at once. */
 static void test_round_of_a_record(void **state)
 {
 	static const double ttft_us[] = { 100, -400, 600 }, e2el_us[] = { -10, 30, 40 };
 	static const int64_t late_ns[] = { 6 * MS, 0, 0, 2 * MS };
-	static const struct { uint32_t first; double ttft, ttft_later, e2el, e2el_later, sign, sign_later; } row[] = {
+	static const struct {
+		uint32_t first;
+		double ttft, ttft_later, e2el, e2el_later, sign, sign_later;
+	} row[] = {
 		{ 1, 0.1, 0.1, -0.01, 0.035, 0, 0.5 },
 		{ 2, -0.15, 0.6, 0.01, 0.04, 0, 0 },
 		{ 0, 0.1, NAN, 0.02, NAN, 2 / 3.0, 0 },

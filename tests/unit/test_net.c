@@ -117,7 +117,8 @@ static void test_own_addresses(void **state)
 			assert_non_null(strstr(e.text, "cannot connect from "));
 			assert_non_null(strstr(e.text, rows[i].text));
 			if (own.any.sa_family == AF_INET)
-				assert_int_equal(sock_connect_from(&own, &server[0], false, &e), -1);
+				assert_int_equal(sock_connect_from(&own, &server[0], false, &e),
+						 -1);
 			continue;
 		}
 		assert_true(rows[i].is_ours);

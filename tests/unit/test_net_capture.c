@@ -338,7 +338,8 @@ static void see(struct capture *c, uint16_t port, int64_t first_ns, int64_t last
 		size_t head = ip[0] >> 4 == 6 ? 40 : (size_t)(ip[0] & 15) * 4;
 		const uint8_t *tcp = ip + head;
 		size_t data = p.bytes.n - head - (size_t)(tcp[12] >> 4) * 4;
-		uint16_t from = (uint16_t)(tcp[0] << 8 | tcp[1]), to = (uint16_t)(tcp[2] << 8 | tcp[3]);
+		uint16_t from = (uint16_t)(tcp[0] << 8 | tcp[1]),
+			 to = (uint16_t)(tcp[2] << 8 | tcp[3]);
 
 		assert_int_equal(ip[head == 40 ? 6 : 9], IPPROTO_TCP);
 		assert_int_equal(p.wire_bytes, p.bytes.n);
@@ -356,17 +357,18 @@ static void see(struct capture *c, uint16_t port, int64_t first_ns, int64_t last
 /* A later fragment whose bytes look like a head of TCP with that port, straight to the device. */
 static void send_fragment(uint16_t port)
 {
+	const uint8_t high = (uint8_t)(port >> 8), low = (uint8_t)port;
 	uint8_t packet[60] = { 0x45, 0, 0, sizeof(packet), 0, 7, 0, 1, 64, IPPROTO_TCP, 0, 0,
-			       127, 0, 0, 1, 127, 0, 0, 1,
-			       (uint8_t)(port >> 8), (uint8_t)port, (uint8_t)(port >> 8), (uint8_t)port };
+			       127, 0, 0, 1, 127, 0, 0, 1, high, low, high, low };
 	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_IP),
 				  .sll_ifindex = (int)if_nametoindex("lo"), .sll_halen = 6 };
 	int fd = socket(AF_PACKET, SOCK_DGRAM, 0);
 
 	packet[32] = 5 << 4;
 	assert_true(fd >= 0);
-	assert_int_equal(sendto(fd, packet, sizeof(packet), 0, (const struct sockaddr *)&to, sizeof(to)),
-			 sizeof(packet));
+	assert_int_equal(
+		sendto(fd, packet, sizeof(packet), 0, (const struct sockaddr *)&to, sizeof(to)),
+		sizeof(packet));
 	close(fd);
 }
 
@@ -381,7 +383,8 @@ static void live_packets(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(row); i++) {
 		bool is_ipv6 = strchr(row[i].host, ':');
-		uint16_t port[TAP_PORTS_MAX] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 };
+		uint16_t port[TAP_PORTS_MAX] = { 1, 2,  3,  4,  5,  6,  7,  8,
+						 9, 10, 11, 12, 13, 14, 15, 16 };
 		struct sock_addr addr[SOCK_ADDRS_MAX], other;
 		int listener = -1, others = -1, udp, n_open = open_descriptors();
 		struct err e = { 0 };
@@ -395,7 +398,8 @@ static void live_packets(void **state)
 		listener = sock_listen(&addr[0], 8, &e);
 		if (listener < 0 && is_ipv6)
 			continue; /* a machine without IPv6 */
-		port[row[i].place] = ntohs(((const struct sockaddr_in *)(const void *)&addr[0].storage)->sin_port);
+		port[row[i].place] = ntohs(
+			((const struct sockaddr_in *)(const void *)&addr[0].storage)->sin_port);
 		c = open_live(row[i].interface, port, row[i].n);
 		began_ns = clock_real_ns();
 		t = talk_open(&addr[0], &listener);
@@ -443,7 +447,8 @@ static void check_buffer(void)
 	assert_true(packets >= 0);
 	plain = socket(AF_INET, SOCK_DGRAM, 0);
 	if (setsockopt(plain, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)) < 0)
-		assert_int_equal(setsockopt(plain, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)), 0);
+		assert_int_equal(setsockopt(plain, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)),
+				 0);
 	assert_int_equal(getsockopt(plain, SOL_SOCKET, SO_RCVBUF, &bytes, &n), 0);
 	assert_int_equal(getsockopt(packets, SOL_SOCKET, SO_RCVBUF, &kept, &n), 0);
 	assert_int_equal(kept, bytes);

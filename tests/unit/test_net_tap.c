@@ -184,7 +184,7 @@ static void test_stops_working(void **state)
 	talk_close(&t);
 }
 
-/* The ring of the tap, which the kernel has mapped here; the first frame that is to be looked at. */
+/* The tap's ring is mapped here; the first of its frames that is to be looked at. */
 static struct tpacket2_hdr *first_frame(size_t frame_bytes)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -325,7 +325,9 @@ static void check_unwanted(const char *host)
 	for (int i = 0; i < 10; i++) {
 		pass(udp, udp, &addr[0], addr[0].len);
 		pass(server, client, NULL, 0);
-		assert_int_equal(setsockopt(t.server, IPPROTO_TCP, TCP_QUICKACK, &(int){ 1 }, sizeof(int)), 0);
+		assert_int_equal(
+			setsockopt(t.server, IPPROTO_TCP, TCP_QUICKACK, &(int){ 1 }, sizeof(int)),
+			0);
 		pass(t.client, t.server, NULL, 0); /* which acknowledges it */
 	}
 	assert_int_equal(passed(packets), 0);

@@ -601,19 +601,22 @@ static void test_abbreviations(void **state)
 }
 
 /*
- * What follows from the kind of dataset. f: reads no file. e: the end of sequence is ignored. t: sent
- * at its own times. a: --num-prompts 0 is allowed. w: all rows unless --num-prompts is given.
+ * What follows from the kind of dataset. f: reads no file. e: the end of sequence is ignored. t:
+ * sent at its own times. a: --num-prompts 0 is allowed. w: all rows unless --num-prompts is given.
  */
 static void test_kinds_of_datasets(void **state)
 {
 	static const struct { const char *name, *backend, *want; } row[] = {
-		{ "sharegpt", "vllm", "a" }, { "burstgpt", "vllm", "a" }, { "sonnet", "vllm", "" },
-		{ "random", "vllm", "fe" }, { "random-mm", "openai-chat", "fe" }, { "random-rerank", "vllm-rerank", "f" },
-		{ "hf", "vllm", "a" }, { "custom", "vllm", "a" }, { "custom_audio", "openai-chat", "a" },
-		{ "custom_image", "openai-chat", "a" }, { "custom_mm", "openai-chat", "a" },
-		{ "prefix_repetition", "vllm", "f" }, { "spec_bench", "vllm", "a" }, { "speed_bench", "vllm", "a" },
-		{ "timed_trace", "vllm", "eta" }, { "trace", "vllm", "eaw" }, { "conversations", "openai-chat", "aw" },
-		{ "sessions", "openai-chat", "aw" }, { "prioritization", "vllm", "e" }, { "mix", "vllm", "f" },
+		{ "sharegpt", "vllm", "a" }, { "burstgpt", "vllm", "a" },
+		{ "sonnet", "vllm", "" }, { "random", "vllm", "fe" },
+		{ "random-mm", "openai-chat", "fe" }, { "random-rerank", "vllm-rerank", "f" },
+		{ "hf", "vllm", "a" }, { "custom", "vllm", "a" },
+		{ "custom_audio", "openai-chat", "a" }, { "custom_image", "openai-chat", "a" },
+		{ "custom_mm", "openai-chat", "a" }, { "prefix_repetition", "vllm", "f" },
+		{ "spec_bench", "vllm", "a" }, { "speed_bench", "vllm", "a" },
+		{ "timed_trace", "vllm", "eta" }, { "trace", "vllm", "eaw" },
+		{ "conversations", "openai-chat", "aw" }, { "sessions", "openai-chat", "aw" },
+		{ "prioritization", "vllm", "e" }, { "mix", "vllm", "f" },
 		{ "workload", "vllm", "aw" }, { "structured", "vllm", "" },
 	};
 	struct line l;
@@ -647,7 +650,8 @@ static void test_kinds_of_datasets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_errors), cmocka_unit_test(test_kinds_of_datasets), cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_errors), cmocka_unit_test(test_kinds_of_datasets),
+		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_warnings), cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_urls), cmocka_unit_test(test_pairs),
 		cmocka_unit_test(test_metrics), cmocka_unit_test(test_lengths),

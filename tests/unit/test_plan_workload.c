@@ -129,7 +129,9 @@ static void no_folder(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(texts_are_kept), cmocka_unit_test(full_disk), cmocka_unit_test(no_folder),
+		cmocka_unit_test(texts_are_kept),
+		cmocka_unit_test(full_disk),
+		cmocka_unit_test(no_folder),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -66,12 +66,20 @@ static void test_started(void **state)
 /* Places on the machine, which the environment names; and what is refused. */
 static void test_joining(void **state)
 {
-	static const struct { const char *rank, *size; int ranks; unsigned local, n_local; const char *want; } row[] = {
-		{ "2", "4", 2, 2, 4, NULL }, { NULL, NULL, 2, 0, 1, NULL }, { "x", "y", 2, 0, 1, NULL },
+	static const struct {
+		const char *rank, *size;
+		int ranks;
+		unsigned local, n_local;
+		const char *want;
+	} row[] = {
+		{ "2", "4", 2, 2, 4, NULL },
+		{ NULL, NULL, 2, 0, 1, NULL },
+		{ "x", "y", 2, 0, 1, NULL },
 		{ "4", "4", 2, 0, 0, "mpirun says that this is process 4 of 4 on this machine" },
 		{ "0", "0", 2, 0, 0, "mpirun says that this is process 0 of 0 on this machine" },
 		{ "0", "1", RANKS_MAX, 0, 1, NULL },
-		{ "0", "1", RANKS_MAX + 1, 0, 0, "mpirun started 1025 processes; the limit is 1024 (RANKS_MAX)" },
+		{ "0", "1", RANKS_MAX + 1, 0, 0,
+		  "mpirun started 1025 processes; the limit is 1024 (RANKS_MAX)" },
 	};
 
 	(void)state;
@@ -101,7 +109,8 @@ static void test_joining(void **state)
 			assert_int_equal(r.local, row[i].local);
 			assert_int_equal(r.n_local, row[i].n_local);
 			mpi.be(0, row[i].ranks);
-			mpi.receive(ignored, sizeof(ignored), NULL, row[i].ranks - 1, 1, NULL, NULL);
+			mpi.receive(ignored, sizeof(ignored), NULL, row[i].ranks - 1, 1, NULL,
+				    NULL);
 		}
 		free(r.peer);
 	}
@@ -120,8 +129,12 @@ static void test_joining(void **state)
 
 static void test_parts(void **state)
 {
-	static const struct { uint32_t whole; int n; uint32_t want[3]; } row[] = {
-		{ 10, 3, { 4, 3, 3 } }, { 9, 3, { 3, 3, 3 } }, { 2, 3, { 1, 1, 0 } }, { 0, 2, { 0, 0 } },
+	static const struct { uint32_t whole; int n; uint32_t want[3];
+	} row[] = {
+		{ 10, 3, { 4, 3, 3 } },
+		{ 9, 3, { 3, 3, 3 } },
+		{ 2, 3, { 1, 1, 0 } },
+		{ 0, 2, { 0, 0 } },
 	};
 
 	(void)state;
@@ -201,7 +214,8 @@ static void *rank_main(void *self)
 	x->end_ns = clock_mono_ns();
 	if (x->rank) {
 		ranks_tick(&r, 1, 2, 3);
-		ranks_tick(&r, (uint64_t)x->rank * 100, (uint64_t)x->rank * 10, (uint64_t)x->rank * 1000);
+		ranks_tick(&r, (uint64_t)x->rank * 100, (uint64_t)x->rank * 10,
+			   (uint64_t)x->rank * 1000);
 		snprintf(facts, sizeof(facts), "facts %d", x->rank);
 		ranks_ended(&r, facts, sizeof(facts));
 		ranks_check_clocks(&r);
@@ -249,12 +263,23 @@ static void test_run(void **state)
 	assert_string_equal(run[2].refused.text, "no 2");
 	assert_int_equal(run[1].delivered.code, ERR_NONE);
 	assert_int_equal(run[2].delivered.code, ERR_IO);
-	assert_int_equal(mpi.finalized(), before + 2); /* rank 0 has lost one, for which it would wait */
+	assert_int_equal(mpi.finalized(),
+			 before + 2); /* rank 0 has lost one, for which it would wait */
 }
 
 /* ---- a rank that is played here: its messages have these tags ---- */
 
-enum { HELLO = 1, OUTCOME = 3, VERDICT = 4, CLOCK = 5, START = 6, REPORT = 7, GO = 9, BYTES = 10, PIECE = 11 };
+enum {
+	HELLO = 1,
+	OUTCOME = 3,
+	VERDICT = 4,
+	CLOCK = 5,
+	START = 6,
+	REPORT = 7,
+	GO = 9,
+	BYTES = 10,
+	PIECE = 11
+};
 
 struct hello { char host[RANK_HOST_BYTES], boot_id[40]; };
 struct outcome { int rc; struct err err; };
@@ -293,8 +318,12 @@ static void *play(void *self)
 /* Clocks of one machine are one unless they differ by more than half a round trip. */
 static void test_clocks(void **state)
 {
-	static const struct { int64_t ahead_ns; bool is_elsewhere, is_zero; } row[] = {
-		{ 0, false, true }, { 0, true, false }, { 5000 * MS, false, false }, { -5000 * MS, true, false },
+	static const struct { int64_t ahead_ns; bool is_elsewhere, is_zero;
+	} row[] = {
+		{ 0, false, true },
+		{ 0, true, false },
+		{ 5000 * MS, false, false },
+		{ -5000 * MS, true, false },
 	};
 
 	(void)state;
@@ -335,7 +364,8 @@ static void test_clocks(void **state)
 static void test_silence(void **state)
 {
 	const struct { uint64_t done, failed, tokens; } report = { 5, 1, 50 };
-	struct rank_peer peer[2] = { { .heard_ns = 0 }, { .heard_ns = clock_mono_ns() - RANK_SILENT_NS / 2 } };
+	struct rank_peer peer[2] = { { .heard_ns = 0 },
+				     { .heard_ns = clock_mono_ns() - RANK_SILENT_NS / 2 } };
 	struct ranks r = { .n = 2, .peer = peer };
 	int ticks = 0;
 
@@ -393,8 +423,9 @@ static void test_unwritable(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_started), cmocka_unit_test(test_joining), cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_run), cmocka_unit_test(test_clocks), cmocka_unit_test(test_silence),
+		cmocka_unit_test(test_started),    cmocka_unit_test(test_joining),
+		cmocka_unit_test(test_parts),      cmocka_unit_test(test_run),
+		cmocka_unit_test(test_clocks),     cmocka_unit_test(test_silence),
 		cmocka_unit_test(test_unwritable),
 	};
 

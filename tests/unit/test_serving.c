@@ -347,9 +347,10 @@ static struct tokenizer *tokenizer_of_words(unsigned short_words, unsigned lette
 /* Words have 2 to 23 lowercase letters, and there are 16 at least. */
 static void test_which_words_count(void **state)
 {
-	static const struct { unsigned short_words, letters_max; size_t n; } row[] = {
-		{ 20, 1, 20 }, { 16, 1, 16 }, { 15, 1, 0 }, { 15, 2, 16 }, { 0, 22, 21 }, { 0, 23, 22 },
-		{ 0, 24, 22 }, { 0, 30, 22 },
+	static const struct { unsigned short_words, letters_max; size_t n;
+	} row[] = {
+		{ 20, 1, 20 }, { 16, 1, 16 }, { 15, 1, 0 },  { 15, 2, 16 },
+		{ 0, 22, 21 }, { 0, 23, 22 }, { 0, 24, 22 }, { 0, 30, 22 },
 	};
 	(void)state;
 	for (size_t i = 0; i < COUNT(row); i++) {

@@ -357,7 +357,7 @@ static struct truths serve_together(struct rig *r, const char *const body[], siz
 	assert_true(n <= COUNT(c));
 	reply_release(&reply);
 	for (size_t i = 0; i < n; i++) {
-		char head[32];
+		char head[48];
 
 		snprintf(head, sizeof(head), "x-request-id: p%zu\r\n", i);
 		c[i] = client_open(r);
@@ -408,7 +408,7 @@ static void test_priority_decides(void **state)
 	rig_release(&r);
 }
 
-/* With room for one adapter in a batch, a request of another one waits until the first has ended. */
+/* With room for one adapter in a batch, a request of another one waits until it has ended. */
 static void test_adapters_in_turn(void **state)
 {
 	static const struct sim_lora lora[] = { { "sql", "/a/sql", NULL }, { "chat", "/a/chat", NULL } };

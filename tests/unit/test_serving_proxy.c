@@ -60,8 +60,8 @@ static void front_release(struct front *f)
 	rig_release(&f->server[1]);
 }
 
-static unsigned status_of(const struct rig *r, const char *method, const char *path, const char *head,
-			  const char *body, const char *want)
+static unsigned status_of(const struct rig *r, const char *method, const char *path,
+			  const char *head, const char *body, const char *want)
 {
 	struct reply reply = ask(r, method, path, head, body);
 	unsigned status = reply.status;
@@ -123,7 +123,7 @@ static void in_turn(void **state)
 	front_release(&f);
 }
 
-/* First one token of a prefill server, then the whole answer of a decode server; one id for both. */
+/* First one token of a prefill server, then the answer of a decode server; one id for both. */
 static void split(void **state)
 {
 	const char *beginning = "___prefill_addr_kv:7___decode_addr_kv:8_";
@@ -165,7 +165,7 @@ static void split(void **state)
 	front_release(&f);
 }
 
-/* Its own key, else the environment's; a refusal is passed on as it is, but for a prefill server's. */
+/* Its own key, else the environment's; a refusal is passed on, but for a prefill server's. */
 static void keys_and_refusals(void **state)
 {
 	struct front f;
@@ -174,8 +174,9 @@ static void keys_and_refusals(void **state)
 	unsetenv("OPENAI_API_KEY");
 	for (int is_split = 0; is_split < 2; is_split++) {
 		front_start(&f, is_split, "secret");
-		assert_int_equal(status_of(&f.proxy, "POST", "/v1/completions", "Authorization: Bearer secret\r\n", BODY,
-					   "[DONE]"), 200);
+		assert_int_equal(status_of(&f.proxy, "POST", "/v1/completions",
+					   "Authorization: Bearer secret\r\n", BODY, "[DONE]"),
+				 200);
 		assert_int_equal(status_of(&f.proxy, "POST", "/v1/completions", "", BODY,
 					   is_split ? "the prefill server refused: " : NULL), is_split ? 500 : 401);
 		setenv("OPENAI_API_KEY", "secret", 1);
@@ -218,7 +219,9 @@ static void servers_that_are_gone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(in_turn), cmocka_unit_test(split), cmocka_unit_test(keys_and_refusals),
+		cmocka_unit_test(in_turn),
+		cmocka_unit_test(split),
+		cmocka_unit_test(keys_and_refusals),
 		cmocka_unit_test(servers_that_are_gone),
 	};
 

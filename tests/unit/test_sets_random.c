@@ -198,13 +198,21 @@ static void too_short_prompts_are_refused(void **state)
 /* The longest prompt and answer that the range may draw decide. */
 static void lengths_have_a_limit(void **state)
 {
-	static const struct { int64_t in, out; double in_range, out_range; const char *want; } row[] = {
+	static const struct {
+		int64_t in, out;
+		double in_range, out_range;
+		const char *want;
+	} row[] = {
 		{ 67108864, 67108864, 0, 0, NULL },
-		{ 67108865, 1, 0, 0, "an input length of up to 67108865 tokens is above the limit of 67108864" },
-		{ 1, 67108865, 0, 0, "an output length of up to 67108865 tokens is above the limit of 67108864" },
+		{ 67108865, 1, 0, 0,
+		  "an input length of up to 67108865 tokens is above the limit of 67108864" },
+		{ 1, 67108865, 0, 0,
+		  "an output length of up to 67108865 tokens is above the limit of 67108864" },
 		{ 53687091, 44739242, 0.25, 0.5, NULL },
-		{ 53687092, 44739242, 0.25, 0.5, "an input length of up to 67108865 tokens is above the limit of 67108864" },
-		{ 53687091, 44739244, 0.25, 0.5, "an output length of up to 67108866 tokens is above the limit of 67108864" },
+		{ 53687092, 44739242, 0.25, 0.5,
+		  "an input length of up to 67108865 tokens is above the limit of 67108864" },
+		{ 53687091, 44739244, 0.25, 0.5,
+		  "an output length of up to 67108866 tokens is above the limit of 67108864" },
 	};
 
 	(void)state;
@@ -218,8 +226,9 @@ static void lengths_have_a_limit(void **state)
 		pcg64_seed(&g.rng, 1);
 		f.opts.input_range_ratio = row[i].in_range;
 		f.opts.output_range_ratio = row[i].out_range;
-		assert_int_equal(random_lengths_draw(&g, &f.opts, row[i].in, row[i].out, 2, &l, &f.e),
-				 row[i].want ? -1 : 0);
+		assert_int_equal(
+			random_lengths_draw(&g, &f.opts, row[i].in, row[i].out, 2, &l, &f.e),
+			row[i].want ? -1 : 0);
 		if (row[i].want)
 			assert_string_equal(f.e.text, row[i].want);
 		random_lengths_release(&l);

@@ -71,9 +71,12 @@ static void exact(void **state)
 /* Of splits that are equally good the first one is taken. */
 static void equal_splits(void **state)
 {
-	static const struct { double x[20]; size_t n; size_t at[3]; } row[] = {
+	static const struct { double x[20]; size_t n; size_t at[3];
+	} row[] = {
 		{ { 0, 0, 0, 0, 0, 2, 2, 4, 4, 4, 4, 4, 2, 2, 0, 0, 0, 0, 0 }, 19, { 5, 14 } },
-		{ { 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 2, 2, 1, 1, 0, 0, 0, 0, 0, 0 }, 20, { 6, 12, 15 } },
+		{ { 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 2, 2, 1, 1, 0, 0, 0, 0, 0, 0 },
+		  20,
+		  { 6, 12, 15 } },
 	};
 	const struct edivisive_opts o = { 0.1, 0.03, 3, 300 };
 	struct change_point p[POINTS_MAX];
@@ -238,8 +241,10 @@ static void shares(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(exact), cmocka_unit_test(equal_splits), cmocka_unit_test(at_the_end), cmocka_unit_test(spikes),
-		cmocka_unit_test(least_effect), cmocka_unit_test(windows), cmocka_unit_test(shares),
+		cmocka_unit_test(exact),        cmocka_unit_test(equal_splits),
+		cmocka_unit_test(at_the_end),   cmocka_unit_test(spikes),
+		cmocka_unit_test(least_effect), cmocka_unit_test(windows),
+		cmocka_unit_test(shares),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

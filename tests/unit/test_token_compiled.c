@@ -182,7 +182,8 @@ static void test_oldest_are_removed(void **state)
 	assert_int_equal(tokenizer_compile(one, NULL, &path, NULL), 0);
 	at = strrchr(path.data, '/');
 	for (int i = 0; i < OLD; i++) {
-		struct timespec when[2] = { { .tv_sec = 1000000000 + i }, { .tv_sec = 1000000000 + i } };
+		struct timespec when[2] = { { .tv_sec = 1000000000 + i },
+					    { .tv_sec = 1000000000 + i } };
 
 		buf_reset(&name);
 		buf_printf(&name, "%.*s/%d.%s", (int)(at - path.data), path.data, i, i ? "tok" : "txt");

@@ -405,8 +405,10 @@ static void test_words_and_parts(void **state)
 	struct buf text = { 0 };
 
 	(void)state;
-	buf_add_text(&text, "{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false},"
-		     "\"model\":{\"type\":\"BPE\",\"ignore_merges\":true,\"vocab\":{");
+	buf_add_text(
+		&text,
+		"{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false},"
+		"\"model\":{\"type\":\"BPE\",\"ignore_merges\":true,\"vocab\":{");
 	for (unsigned b = 0; b < 256; b++) {
 		char c[4];
 		size_t n = utf8_encode(chars_of_byte((uint8_t)b), c);

@@ -80,65 +80,72 @@ static int convert(const char *text, const struct sharegpt_convert_opts *o, stru
 	return rc;
 }
 
+static const struct {
+	const char *file;
+	struct sharegpt_convert_opts o;
+	const char *want;
+} talks[] = {
+	{ "[" ITEM("a", H("x") "," G("y")) "]", { 0 }, "a u:x a:y; 1 1 0 0 0 0 1" },
+	{ "[" ITEM("a", SAYS("user", "x") "," SAYS("bing", "y")) "," ITEM("b", H("x") ","
+	  SAYS("chatgpt", "y") "," H("z") "," SAYS("bard", "t")) "]", { 0 },
+	  "a u:x a:y; b u:x a:y u:z a:t; 2 2 0 0 0 0 2" },
+	/* Parts, in the order of their numbers; a speaker's repetition is left out. */
+	{ "[" ITEM("a_10", H("5")) "," ITEM("a_2", G("2") "," H("3") "," G("4")) ","
+	  ITEM("a_0", H("1") "," G("2")) "]", { 0 }, "a u:1 a:2 u:3 a:4 u:5; 3 1 0 0 0 0 1" },
+	{ "[" ITEM("a_1", G("2")) "," ITEM("a_1", H("3")) "," ITEM("a_0", H("1")) "]", { 0 },
+	  "a u:1 a:2 u:3; 3 1 0 0 0 0 1" },
+	/* What is no part. */
+	{ "[" ITEM("a_x", H("1")) "," ITEM("_1", H("2")) "," ITEM("a_", H("3")) ","
+	  ITEM("a", H("4")) "]", { 0 }, "_1 u:2; a u:4; a_ u:3; a_x u:1; 4 4 0 0 0 0 4" },
+	{ "[" ITEM("a", "") "," ITEM("b", H("1")) "]", { 0 }, "b u:1; 2 1 0 0 0 0 1" },
+	/* A beginning that is not the user's is left out, and counts for max_turns. */
+	{ "[" ITEM("a", SAYS("system", "s") "," H("1") "," G("2")) ","
+	  ITEM("b", G("0") "," H("1") "," G("2")) "]", { 0 },
+	  "a u:1 a:2; b u:1 a:2; 2 2 0 0 0 0 2" },
+	{ "[" ITEM("a", G("0") "," H("1") "," G("2")) "]", { .max_turns = 2 },
+	  "a u:1; 1 1 0 0 0 0 1" },
+	{ "[" ITEM("a", G("0") "," H("1")) "," ITEM("b", H("1") "," G("2")) "]", { .max_turns = 1 },
+	  "b u:1; 2 2 0 0 0 0 1" },
+	{ "[" ITEM("a", G("0")) "," ITEM("b", H("1")) "]", { 0 }, "b u:1; 2 2 0 0 0 0 1" },
+	{ "[" ITEM("a", H("1")) "," ITEM("b", H("1") "," G("2")) "]", { .min_turns = 2 },
+	  "b u:1 a:2; 2 2 1 0 0 0 1" },
+	/* Turns that do not alternate. */
+	{ "[" ITEM("a", H("1") "," H("2")) "," ITEM("b", H("1") "," G("2") "," G("3")) ","
+	  ITEM("c", H("1") "," SAYS("system", "s")) "," ITEM("d", H("1")) "]", { 0 },
+	  "d u:1; 4 4 0 3 0 0 1" },
+	/* Characters, not bytes. */
+	{ "[" ITEM("a", H("12") "," G("123")) "," ITEM("b", H("123") "," G("1234")) ","
+	  ITEM("c", H("1234") "," G("12345")) "]", { .min_content_len = 3, .max_content_len = 4 },
+	  "b u:123 a:1234; 3 3 0 0 2 0 1" },
+	{ "[" ITEM("a", H("\xc3\xa9\xe2\x82\xac")) "," ITEM("b", H("abc")) ","
+	  ITEM("c", H("a")) "]",
+	  { .min_content_len = 2, .max_content_len = 2, .any_language = true },
+	  "a u:\xc3\xa9\xe2\x82\xac; 3 3 0 0 2 0 1" },
+	/* ASCII, wherever the other character is. */
+	{ "[" ITEM("a", H("\xc3\xa9z")) "," ITEM("b", H("z\xc3\xa9")) "," ITEM("c", H("\x7f")) ","
+	  ITEM("d", H("\\u0080")) "," ITEM("e", H("\xff")) "]",
+	  { 0 }, "c u:\x7f; 5 5 0 0 0 4 1" },
+	{ "[" ITEM("a", H("1") "," G("\xc3\xa9")) "," ITEM("b", H("2")) "]",
+	  { .any_language = true },
+	  "a u:1 a:\xc3\xa9; b u:2; 2 2 0 0 0 0 2" },
+	{ "[" ITEM("a", H("1") "," G("\xc3\xa9")) "," ITEM("b", H("\\n\\u0041")) "]", { 0 },
+	  "b u:\nA; 2 2 0 0 0 1 1" },
+};
+
 static void conversions(void **state)
 {
-	static const struct {
-		const char *file;
-		struct sharegpt_convert_opts o;
-		const char *want;
-	} row[] = {
-		{ "[" ITEM("a", H("x") "," G("y")) "]", { 0 }, "a u:x a:y; 1 1 0 0 0 0 1" },
-		{ "[" ITEM("a", SAYS("user", "x") "," SAYS("bing", "y")) "," ITEM("b", H("x") ","
-		  SAYS("chatgpt", "y") "," H("z") "," SAYS("bard", "t")) "]", { 0 },
-		  "a u:x a:y; b u:x a:y u:z a:t; 2 2 0 0 0 0 2" },
-		/* Parts, in the order of their numbers; a speaker's repetition is left out. */
-		{ "[" ITEM("a_10", H("5")) "," ITEM("a_2", G("2") "," H("3") "," G("4")) ","
-		  ITEM("a_0", H("1") "," G("2")) "]", { 0 }, "a u:1 a:2 u:3 a:4 u:5; 3 1 0 0 0 0 1" },
-		{ "[" ITEM("a_1", G("2")) "," ITEM("a_1", H("3")) "," ITEM("a_0", H("1")) "]", { 0 },
-		  "a u:1 a:2 u:3; 3 1 0 0 0 0 1" },
-		/* What is no part. */
-		{ "[" ITEM("a_x", H("1")) "," ITEM("_1", H("2")) "," ITEM("a_", H("3")) "," ITEM("a", H("4")) "]",
-		  { 0 }, "_1 u:2; a u:4; a_ u:3; a_x u:1; 4 4 0 0 0 0 4" },
-		{ "[" ITEM("a", "") "," ITEM("b", H("1")) "]", { 0 }, "b u:1; 2 1 0 0 0 0 1" },
-		/* A beginning that is not the user's is left out, and counts for max_turns. */
-		{ "[" ITEM("a", SAYS("system", "s") "," H("1") "," G("2")) "," ITEM("b", G("0") "," H("1") "," G("2")) "]",
-		  { 0 }, "a u:1 a:2; b u:1 a:2; 2 2 0 0 0 0 2" },
-		{ "[" ITEM("a", G("0") "," H("1") "," G("2")) "]", { .max_turns = 2 }, "a u:1; 1 1 0 0 0 0 1" },
-		{ "[" ITEM("a", G("0") "," H("1")) "," ITEM("b", H("1") "," G("2")) "]", { .max_turns = 1 },
-		  "b u:1; 2 2 0 0 0 0 1" },
-		{ "[" ITEM("a", G("0")) "," ITEM("b", H("1")) "]", { 0 }, "b u:1; 2 2 0 0 0 0 1" },
-		{ "[" ITEM("a", H("1")) "," ITEM("b", H("1") "," G("2")) "]", { .min_turns = 2 },
-		  "b u:1 a:2; 2 2 1 0 0 0 1" },
-		/* Turns that do not alternate. */
-		{ "[" ITEM("a", H("1") "," H("2")) "," ITEM("b", H("1") "," G("2") "," G("3")) "," ITEM("c", H("1") ","
-		  SAYS("system", "s")) "," ITEM("d", H("1")) "]", { 0 }, "d u:1; 4 4 0 3 0 0 1" },
-		/* Characters, not bytes. */
-		{ "[" ITEM("a", H("12") "," G("123")) "," ITEM("b", H("123") "," G("1234")) "," ITEM("c", H("1234") ","
-		  G("12345")) "]", { .min_content_len = 3, .max_content_len = 4 }, "b u:123 a:1234; 3 3 0 0 2 0 1" },
-		{ "[" ITEM("a", H("\xc3\xa9\xe2\x82\xac")) "," ITEM("b", H("abc")) "," ITEM("c", H("a")) "]",
-		  { .min_content_len = 2, .max_content_len = 2, .any_language = true },
-		  "a u:\xc3\xa9\xe2\x82\xac; 3 3 0 0 2 0 1" },
-		/* ASCII, wherever the other character is. */
-		{ "[" ITEM("a", H("\xc3\xa9z")) "," ITEM("b", H("z\xc3\xa9")) "," ITEM("c", H("\x7f")) "," ITEM("d", H("\\u0080")) "," ITEM("e", H("\xff")) "]",
-		  { 0 }, "c u:\x7f; 5 5 0 0 0 4 1" },
-		{ "[" ITEM("a", H("1") "," G("\xc3\xa9")) "," ITEM("b", H("2")) "]", { .any_language = true },
-		  "a u:1 a:\xc3\xa9; b u:2; 2 2 0 0 0 0 2" },
-		{ "[" ITEM("a", H("1") "," G("\xc3\xa9")) "," ITEM("b", H("\\n\\u0041")) "]", { 0 },
-		  "b u:\nA; 2 2 0 0 0 1 1" },
-	};
-
 	(void)state;
-	for (size_t i = 0; i < COUNT(row); i++) {
+	for (size_t i = 0; i < COUNT(talks); i++) {
 		struct buf out = { 0 };
 
-		assert_int_equal(convert(row[i].file, &row[i].o, &out), 0);
-		if (strcmp(out.data, row[i].want) != 0)
-			fail_msg("row %zu: %s\ninstead of %s", i, out.data, row[i].want);
+		assert_int_equal(convert(talks[i].file, &talks[i].o, &out), 0);
+		if (strcmp(out.data, talks[i].want) != 0)
+			fail_msg("row %zu: %s\ninstead of %s", i, out.data, talks[i].want);
 		buf_release(&out);
 	}
 }
 
-/* Of all that pass as many as asked for are drawn, the ones that Python's shuffle and sample draw. */
+/* As many as asked for are drawn of all that pass, as Python's shuffle and sample draw them. */
 static void draws(void **state)
 {
 	static const struct { int64_t max_items, seed; const char *want; } row[] = {
@@ -153,11 +160,12 @@ static void draws(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(row); i++) {
-		struct sharegpt_convert_opts o = { .max_items = row[i].max_items, .seed = row[i].seed };
+		struct sharegpt_convert_opts o = { .max_items = row[i].max_items,
+						   .seed = row[i].seed };
 		struct buf out = { 0 };
 
-		assert_int_equal(convert("[" ITEM("a", H("1")) "," ITEM("b", H("2")) "," ITEM("c", H("3")) ","
-					 ITEM("d", H("4")) "]", &o, &out), 0);
+		assert_int_equal(convert("[" ITEM("a", H("1")) "," ITEM("b", H("2")) ","
+					 ITEM("c", H("3")) "," ITEM("d", H("4")) "]", &o, &out), 0);
 		if (strcmp(out.data, row[i].want) != 0)
 			fail_msg("row %zu: %s\ninstead of %s", i, out.data, row[i].want);
 		buf_release(&out);
