@@ -156,7 +156,8 @@ static void sweeps(void **state)
 		path[k] = arena_printf(&a, "%s/sweep%zu", dir, k);
 		for (size_t i = 0; i < 4; i++)
 			buf_printf(&runs, "%s%s", i ? ", " : "[",
-				   result(&a, (100 + (double)i) * (1 + 0.1 * (double)k), 10, more(&a, i)));
+				   result(&a, (100 + (double)i) * (1 + 0.1 * (double)k), 10,
+					  more(&a, i)));
 		buf_add_text(&runs, "]");
 		put(&a, arena_printf(&a, "sweep%zu/SERVE--x=1/summary.json", k), runs.data);
 		put(&a, arena_printf(&a, "sweep%zu/SERVE--x=2/summary.json", k), runs.data);
@@ -210,7 +211,8 @@ static void gated(void **state)
 				buf_printf(&out, "%s\n", e.text);
 			for (size_t n = 0; n < log.n; n++)
 				buf_printf(&out, "%s, %s, %s: %s\n", log.item[n].condition,
-					   log.item[n].where, gate_outcome_name(log.item[n].outcome),
+					   log.item[n].where,
+					   gate_outcome_name(log.item[n].outcome),
 					   log.item[n].text);
 			buf_add_str(&out, buf_str(&notes));
 			answers_release(&out);
