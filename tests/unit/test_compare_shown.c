@@ -82,7 +82,8 @@ static void check_shown(const char *const *path, size_t n, const struct compare_
 static void three_sides(void **state)
 {
 	static const char *const side[] = { "old", "new", "other" };
-	static const struct compare_opts o = { .alpha = 0.05, .min_effect = -1, .is_each_run = true };
+	static const struct compare_opts o = { .alpha = 0.05, .min_effect = -1,
+					       .is_each_run = true };
 	struct arena a = { 0 };
 	const char *path[3];
 
@@ -90,12 +91,14 @@ static void three_sides(void **state)
 	for (size_t k = 0; k < 3; k++) {
 		path[k] = arena_printf(&a, "%s/%s", dir, side[k]);
 		for (size_t i = 0; i < (k == 2 ? 1 : 4 * (2 + k)); i++) {
-			double v = (100 + 80 * (double)(i % 4)) * (1 + 0.01 * (double)(i / 4)) * (k ? 1.25 : 1);
+			double v = (k ? 1.25 : 1) * (100 + 80 * (double)(i % 4)) *
+				   (1 + 0.01 * (double)(i / 4));
 
 			put(&a, arena_printf(&a, "%s/%zu.json", side[k], i),
 			    result(&a, v, 10 + (double)(i % 4) + 0.01 * (double)i,
-				   arena_printf(&a, ", \"max_concurrency\": %zu, \"random_input_len\": %d",
-						k == 2 ? 99 : 4 + 4 * (i % 2), i % 4 < 2 ? 128 : 1024)));
+				   arena_printf(&a, ", \"max_concurrency\": %zu, \"random_input_len\": "
+						"%d", k == 2 ? 99 : 4 + 4 * (i % 2),
+						i % 4 < 2 ? 128 : 1024)));
 		}
 	}
 	check_shown(path, 2, &o);
@@ -103,7 +106,7 @@ static void three_sides(void **state)
 	arena_release(&a);
 }
 
-/* How many sessions are seen of an operand from a folder: the starts, and one for each summary.json. */
+/* How many sessions an operand has: the starts, and one for each summary.json. */
 static void check_sessions(const char *from, const char *operand, unsigned sessions)
 {
 	static const struct compare_opts o = { .alpha = 0.05, .min_effect = -1 };
@@ -120,6 +123,15 @@ static void check_sessions(const char *from, const char *operand, unsigned sessi
 	assert_int_equal(c.side[0].sessions, sessions);
 	compare_release(&c);
 	arena_release(&a);
+}
+
+/* Runs 15 s after each other, the last one at an unknown time. */
+static const char *more(struct arena *a, size_t i)
+{
+	long long start_s = i == 3 ? 0 : 1767225600 + 15 * (long long)i;
+
+	return arena_printf(a, ", \"run_number\": %zu, \"profllm\": {\"start_ns\": %lld}", i,
+			    start_s * 1000000000);
 }
 
 /* Which start of a server a run belongs to, and how servers were started otherwise. */
@@ -144,9 +156,8 @@ static void sweeps(void **state)
 		path[k] = arena_printf(&a, "%s/sweep%zu", dir, k);
 		for (size_t i = 0; i < 4; i++)
 			buf_printf(&runs, "%s%s", i ? ", " : "[",
-				   result(&a, (100 + (double)i) * (1 + 0.1 * (double)k), 10, arena_printf(&a,
-					  ", \"run_number\": %zu, \"profllm\": {\"start_ns\": %lld}", i,
-					  i == 3 ? 0 : (1767225600 + 15 * (long long)i) * 1000000000)));
+				   result(&a, (100 + (double)i) * (1 + 0.1 * (double)k), 10,
+					  more(&a, i)));
 		buf_add_text(&runs, "]");
 		put(&a, arena_printf(&a, "sweep%zu/SERVE--x=1/summary.json", k), runs.data);
 		put(&a, arena_printf(&a, "sweep%zu/SERVE--x=2/summary.json", k), runs.data);
@@ -199,8 +210,10 @@ static void gated(void **state)
 			if (compare_gate_runs(path[i], gate, 2, &log, &notes, &e) < 0)
 				buf_printf(&out, "%s\n", e.text);
 			for (size_t n = 0; n < log.n; n++)
-				buf_printf(&out, "%s, %s, %s: %s\n", log.item[n].condition, log.item[n].where,
-					   gate_outcome_name(log.item[n].outcome), log.item[n].text);
+				buf_printf(&out, "%s, %s, %s: %s\n", log.item[n].condition,
+					   log.item[n].where,
+					   gate_outcome_name(log.item[n].outcome),
+					   log.item[n].text);
 			buf_add_str(&out, buf_str(&notes));
 			answers_release(&out);
 			buf_release(&notes);

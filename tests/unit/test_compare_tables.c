@@ -118,7 +118,8 @@ static void tables(void **state)
 }
 
 /* What one comparison says, and its page of all groups. */
-static void check_tables(struct arena *a, const struct tables_opts *o, const char *const *path, size_t n)
+static void check_tables(struct arena *a, const struct tables_opts *o, const char *const *path,
+			 size_t n)
 {
 	struct buf out = { 0 }, page = { 0 };
 	struct err e = { 0 };
@@ -159,7 +160,8 @@ static void folders(void **state)
 	path[1] = arena_printf(&a, "%s/two", dir);
 	for (int i = 0; i < 12; i++)
 		put(&a, arena_printf(&a, "%s/r%d.json", i % 2 ? "one" : "two", i),
-		    arena_printf(&a, record, i / 6, 4 << i / 2 % 3, 100 + 10 * i, 10 + 3 * i, 5 + i));
+		    arena_printf(&a, record, i / 6, 4 << i / 2 % 3, 100 + 10 * i, 10 + 3 * i,
+				 5 + i));
 	o.html_dir = arena_printf(&a, "%s/folders", dir);
 	o.csv_dir = arena_printf(&a, "%s/sheets", dir);
 	check_tables(&a, &o, path, 2);

@@ -740,7 +740,8 @@ static void at_the_limit(void **state)
 		o.has_saturation = false;
 		c = capacity_new(&o);
 		capacity_tell_probe(c, true, 0.1);
-		capacity_tell_unloaded(c, &(struct level){ .e2e_s = 0.5, .requests = 10, .spent_s = 5 });
+		capacity_tell_unloaded(c, &(struct level){ .e2e_s = 0.5, .requests = 10,
+							   .spent_s = 5 });
 		before = capacity_next(c).load;
 		for (size_t b = 0; b < LEVEL_BATCHES; b++) {
 			l.batch[b].mean[0] = row[i].mean;

@@ -225,7 +225,8 @@ static void shown_anyhow(void **state)
 	(void)state;
 	eight(r, 0.1, 0.01);
 	for (size_t k = 0; k < r->spec.n_runs; k++)
-		r->run[k].work = (struct matched_work){ 20 * (double)r->run[k].side, 980, NAN, NAN, NAN, NAN };
+		r->run[k].work = (struct matched_work){ r->run[k].side ? 20 : 0, 980, NAN, NAN,
+							NAN, NAN };
 	add(r, 0, "half", "a9", 5);
 	add(r, 1, "half", "b9", NAN);
 	row = compare(r);

@@ -616,7 +616,8 @@ static void test_formulas(void **state)
 	};
 	enum { COLUMNS = sizeof(column) / sizeof(*column) };
 	static const struct { double metric; const double want[COLUMNS]; } row[] = {
-		{ 0, { 0, 1, NAN, NAN, NAN } }, { 5, { 5, 11, 12, NAN, NAN } }, { 199, { 199, 399, 60.0 / 199, NAN, NAN } },
+		{ 0, { 0, 1, NAN, NAN, NAN } }, { 5, { 5, 11, 12, NAN, NAN } },
+		{ 199, { 199, 399, 60.0 / 199, NAN, NAN } },
 	};
 	struct query q = { .column = column, .n_columns = COLUMNS, .limit = NAMED };
 	struct index *x = named_runs();
@@ -633,7 +634,8 @@ static void test_formulas(void **state)
 	assert_int_equal(index_select(v, NULL, 0, column, COLUMNS, &a, &id, &n, &value, &e), 0);
 	assert_int_equal(n, NAMED);
 	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
-		const size_t at = (size_t)row[i].metric; /* by id; in a page the newest come first */
+		/* By id; in a page the newest come first. */
+		const size_t at = (size_t)row[i].metric;
 		const int64_t number = (int64_t)at + 1;
 		struct page_row one;
 

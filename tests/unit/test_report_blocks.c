@@ -24,7 +24,8 @@
 
 /* ---- load ---- */
 
-static const struct report_load no_load = { .reuse = { .ideal = -1 }, .ideal_hit_rate = -1, .prefix_exact = -1 };
+static const struct report_load no_load = { .reuse = { .ideal = -1 }, .ideal_hit_rate = -1,
+					    .prefix_exact = -1 };
 
 static void check_load(struct report_load l, const struct metrics *m)
 {
@@ -123,13 +124,16 @@ static void bounds(void **state)
 {
 	static const double percentile[] = { 90, 99.9 };
 	struct percentile ttft[] = {
-		{ .low = 0.0123, .high = 0.01584, .n = 100, .phi = 1.9, .correlation = 0.5, .needed = 6 },
+		{ .low = 0.0123, .high = 0.01584, .n = 100, .phi = 1.9, .correlation = 0.5,
+		  .needed = 6 },
 		{ .low = 0.02, .high = INFINITY, .n = 100, .phi = 1, .needed = 40, .marks = 1 | 4 },
-		{ .low = -INFINITY, .high = INFINITY, .n = 100, .phi = 1.5, .needed = 4000, .marks = 4 },
+		{ .low = -INFINITY, .high = INFINITY, .n = 100, .phi = 1.5, .needed = 4000,
+		  .marks = 4 },
 	}, e2el[] = {
 		{ .low = -INFINITY, .high = 0.5, .n = 8, .phi = 2, .needed = 9 },
 		{ .n = 0, .phi = 99 },
-		{ .low = 0.1, .high = 0.2, .n = 90, .phi = 2.5, .needed = 9, .marks = PERCENTILE_CLUMPED },
+		{ .low = 0.1, .high = 0.2, .n = 90, .phi = 2.5, .needed = 9,
+		  .marks = PERCENTILE_CLUMPED },
 	};
 	struct metrics m = { .opts = { .percentile = percentile, .n_percentiles = 2 } };
 	struct buf out = { 0 };
@@ -174,15 +178,17 @@ static void settled(void **state)
 
 	(void)state;
 	check_settled(&s);
-	s = (struct metrics_settled){ .is_reported = true, .left_out_start = 3, .left_out_end = 2, .n = 95,
-				      .start_s = 0.5, .end_s = 9.75 };
+	s = (struct metrics_settled){ .is_reported = true, .left_out_start = 3,
+				      .left_out_end = 2, .n = 95, .start_s = 0.5, .end_s = 9.75 };
 	for (int k = 0; k < METRICS_SETTLED_COUNT; k++)
-		s.mean[k] = (struct settled_mean){ SETTLED_SHORT, 10 + k, NAN, NAN, 95, 20.5, (size_t)(50 + k % 4) };
+		s.mean[k] = (struct settled_mean){ SETTLED_SHORT, 10 + k, NAN, NAN, 95, 20.5,
+						   (size_t)(50 + k % 4) };
 	check_settled(&s);
 	s.mean[METRICS_SETTLED_ITL].state = SETTLED_DRIFTING;
 	s.mean[METRICS_SETTLED_TPOT].state = SETTLED_UNKNOWN;
 	check_settled(&s);
-	s.mean[METRICS_SETTLED_TTFT] = (struct settled_mean){ SETTLED_KNOWN, 10.25, 9.5, 11, 95, 60, 50 };
+	s.mean[METRICS_SETTLED_TTFT] = (struct settled_mean){ SETTLED_KNOWN, 10.25, 9.5, 11, 95,
+							      60, 50 };
 	s.mean[METRICS_SETTLED_ITL].state = SETTLED_SHORT;
 	check_settled(&s);
 	s.is_burst = true;
@@ -208,17 +214,20 @@ static void attempted(void **state)
 	static const double percentile[] = { 99 };
 	struct metrics_attempted_percentile ttft[] = { { 50, 41.2, 41.2 }, { 99, 41.2, 55.1 } };
 	struct metrics_attempted_percentile e2el[] = { { 50, 90, 90 }, { 99, 120, INFINITY } };
-	struct metrics m = { .opts = { .percentile = percentile, .n_percentiles = 1, .has_tokenizer = true } };
+	struct metrics m = { .opts = { .percentile = percentile, .n_percentiles = 1,
+				       .has_tokenizer = true } };
 
 	(void)state;
-	m.attempted = (struct metrics_attempted){ .n = 10, .succeeded = 10, .good_share = 0.5,
-						  .ttft = { 10, 0, ttft }, .e2el = { 10, 0, e2el } };
+	m.attempted = (struct metrics_attempted){
+		.n = 10, .succeeded = 10, .good_share = 0.5,
+		.ttft = { 10, 0, ttft }, .e2el = { 10, 0, e2el } };
 	check_attempted(&m);
-	m.attempted = (struct metrics_attempted){ .n = 10, .succeeded = 0, .failed = 10, .good_share = 0 };
+	m.attempted = (struct metrics_attempted){ .n = 10, .failed = 10, .good_share = 0 };
 	check_attempted(&m);
-	m.attempted = (struct metrics_attempted){ .n = 10, .succeeded = 7, .failed = 2, .cancelled = 1,
-						  .unsent = 4, .with_tpot = 6, .with_itl = 5, .good_share = 0.625,
-						  .ttft = { 8, 2, ttft }, .e2el = { 7, 3, e2el } };
+	m.attempted = (struct metrics_attempted){
+		.n = 10, .succeeded = 7, .failed = 2, .cancelled = 1, .unsent = 4, .with_tpot = 6,
+		.with_itl = 5, .good_share = 0.625,
+		.ttft = { 8, 2, ttft }, .e2el = { 7, 3, e2el } };
 	check_attempted(&m);
 	m.opts.has_tokenizer = false;
 	m.attempted.good_share = NAN;

@@ -274,7 +274,9 @@ static void damaged_texts(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		assert_int_equal(unpack_text((struct str){ rows[i].bytes, rows[i].n }, &text, &e), -1);
+		struct str bytes = { rows[i].bytes, rows[i].n };
+
+		assert_int_equal(unpack_text(bytes, &text, &e), -1);
 		if (strncmp(e.text, rows[i].why, strlen(rows[i].why)) != 0)
 			fail_msg("%zu bytes: %s", rows[i].n, e.text);
 		assert_int_equal(text.len, 0);

@@ -234,7 +234,7 @@ static void check_dropping(void)
 		carrier_tick(rig_web, before + 5 * S - 1);
 		assert_int_equal(atomic_load(&rig_web->dropped), 0);
 	}
-	/* Two answers are too much: the first goes, then, as others take that memory, the second. */
+	/* Two answers are too much: the first goes; then, as others take its memory, the second. */
 	atomic_fetch_sub(&rig_web->answers.used, 12 * MIB);
 	carrier_tick(rig_web, after + 5 * S);
 	assert_int_equal(atomic_load(&rig_web->dropped), 1);

@@ -125,7 +125,7 @@ static const struct { const char *cells, *document, *lines; } repeated[] = {
 	{ "{\"server.model\": \"m\"}",
 	  "{\"profllm\": {\"options\": {\"host\": \"gpu7\", \"port\": 8000}}}",
 	  "profllm bench serve --model m --host gpu7 --port 8000\n" },
-	/* A port of the kernel's choice, and its host, are not worth repeating; the result's place is not. */
+	/* Neither a port of the kernel's choice and its host nor the result's place is shown. */
 	{ "{\"server.model\": \"m\", \"benchmark.host\": \"gpu7\", \"benchmark.port\": 32768,"
 	  " \"benchmark.result_dir\": \"old\", \"benchmark.output_json\": \"old.json\","
 	  " \"benchmark.model\": \"m\", \"benchmark.self_timed\": false}", "{}",
