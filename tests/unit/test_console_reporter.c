@@ -29,7 +29,7 @@ static struct {
 	const char *const *answer;   /* "201 {...}"; after the last one "200 {}" */
 	size_t n;                    /* requests */
 	bool shows_samples;
-	struct buf asked;            /* what follows /api of each path, and what it says of the end */
+	struct buf asked;            /* of each path what follows /api, of the end its body */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 } server = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
@@ -49,7 +49,8 @@ static size_t read_request(int fd, char *text, size_t room)
 		body = strstr(text, "\r\n\r\n");
 		length = strcasestr(text, "content-length:");
 		if (body && !want)
-			want = (size_t)(body + 4 - text) + (length ? strtoul(length + 15, NULL, 10) : 0);
+			want = (size_t)(body + 4 - text) +
+			       (length ? strtoul(length + 15, NULL, 10) : 0);
 	}
 	return n;
 }
@@ -173,9 +174,12 @@ static void samples(void **state)
 	static const char *const answer[ANSWERS_MAX] = { TAKEN, "200 {}" };
 	struct reporter_opts o = { .url = server.url, .kind = "test", .warn = add };
 	struct record record = { 0 };
-	struct run_sample now = { .record = &record, .n_rows = 4, .load = { .admitted = 6, .done = 4, .failed = 1,
-				  .tokens = 8 }, .server = { .running = NAN, .waiting = 3, .kv_usage = 0.25 },
-				  .system = { .gpu_utilization = NAN, .gpu_power = 70 } };
+	struct run_sample now = {
+		.record = &record, .n_rows = 4,
+		.load = { .admitted = 6, .done = 4, .failed = 1, .tokens = 8 },
+		.server = { .running = NAN, .waiting = 3, .kv_usage = 0.25 },
+		.system = { .gpu_utilization = NAN, .gpu_power = 70 },
+	};
 	struct reporter *r;
 	struct err e = { 0 };
 
@@ -195,7 +199,8 @@ static void samples(void **state)
 	reporter_sample(r, &now);
 	reporter_end(r, STR(""), "cut");
 	reporter_free(r);
-	assert_non_null(strstr(server.asked.data, "\"done\": 4, \"failed\": 1, \"total\": 4, \"stage\": \"Benchmark\""));
+	assert_non_null(strstr(server.asked.data, "\"done\": 4, \"failed\": 1, \"total\": 4, "
+			       "\"stage\": \"Benchmark\""));
 	assert_non_null(strstr(server.asked.data, "\"running\": 2.0, \"waiting\": 3.0, \"kv_cache_percent\": 25.0"));
 	assert_non_null(strstr(server.asked.data, "\"gpu_power_w\": 70.0"));
 	assert_null(strstr(server.asked.data, "gpu_util_percent"));
@@ -213,8 +218,8 @@ static int setup(void **state)
 	(void)state;
 	setenv("PROFLLM_DASHBOARD_TOKEN", "t", 1);
 	server.fd = socket(AF_INET, SOCK_STREAM, 0);
-	if (server.fd < 0 || bind(server.fd, (struct sockaddr *)&a, n) < 0 || listen(server.fd, 8) < 0 ||
-	    getsockname(server.fd, (struct sockaddr *)&a, &n) < 0)
+	if (server.fd < 0 || bind(server.fd, (struct sockaddr *)&a, n) < 0 ||
+	    listen(server.fd, 8) < 0 || getsockname(server.fd, (struct sockaddr *)&a, &n) < 0)
 		return -1;
 	snprintf(server.url, sizeof(server.url), "http://127.0.0.1:%u", ntohs(a.sin_port));
 	return pthread_create(&thread, NULL, serve, NULL);
@@ -232,7 +237,9 @@ static int teardown(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(dashboards), cmocka_unit_test(samples) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(dashboards), cmocka_unit_test(samples),
+	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

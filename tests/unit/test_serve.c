@@ -358,7 +358,8 @@ static void mistakes_are_found_without_a_server(void **state)
 	}
 }
 
-static int by_engine(void *self, struct str messages, struct str tools, struct buf *text, struct err *e)
+static int by_engine(void *self, struct str messages, struct str tools, struct buf *text,
+		     struct err *e)
 {
 	(void)e;
 	buf_printf(text, "engine %.*s %.*s", (int)messages.n, messages.p, (int)tools.n, tools.p);

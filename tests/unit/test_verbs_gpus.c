@@ -57,7 +57,8 @@ static void models(void **state)
 	static const struct run_case row[] = {
 		{ "plain", SERVER("./plain"), .words = "--check", .status = 1 },
 		{ "plain", NULL, .words = "--check ", .status = 1, .env = GPUS },
-		{ "plain", NULL, .words = "--check --set server.gpu_memory_utilization=0.01", .status = 1, .env = GPUS },
+		{ "plain", NULL, .words = "--check --set server.gpu_memory_utilization=0.01", .status = 1,
+		  .env = GPUS },
 		{ "heavy", SERVER("./heavy"), .words = "--check", .status = 1, .env = GPUS },
 		{ "heavy", NULL, .words = "--check --set server.tensor_parallel_size=2 server.max_model_len=4096",
 		  .status = 1, .env = GPUS },

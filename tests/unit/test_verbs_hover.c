@@ -14,7 +14,7 @@
 static void hovering(void **state)
 {
 	static const struct verb_case cases[] = {
-		/* what a window measures is known: at most 2 requests at once; it is longer than the whole */
+		/* what a window measures is known; one is longer than all of them may be */
 		{ SLA SIMULATED "-e hover --sla-params '[{\"max_concurrency\": \"<=2\"}]' --sla-search interpolate"
 		  " --sla-max 4 --hover 0.5 --hover-window 0.6", .mask = VERB_TIMES | VERB_NO_ERR,
 		  .files = R("hover", "hover.jsonl") },
@@ -28,8 +28,8 @@ static void known(void **state)
 {
 	static const struct verb_case cases[] = {
 		{ .line = CAP "-e dry --dry-run" },
-		{ SLA "--base-url http://127.0.0.1:9 --bench-cmd '$PROFLLM bench serve --model sim --tokenizer sim' -e there"
-		  " --sla-params tpot.json", .status = 1, V, .files = R("there", FOUND ".failure.json") },
+		{ SLA "--base-url http://127.0.0.1:9 --bench-cmd '$PROFLLM bench serve --model sim --tokenizer sim'"
+		  " -e there --sla-params tpot.json", .status = 1, V, .files = R("there", FOUND ".failure.json") },
 		{ CAP "--resume done", V, .files = R("done", "capacity.json") },
 		{ .line = CAP "--resume done --dry-run --sla-variable request_rate" },
 		/* a benchmark that writes its key into its result */

@@ -22,8 +22,8 @@ static void kept(void **state)
 		{ .line = "store retain --trace-gb 0.000000001" S },
 		{ .line = "store retain --archive-days 1" S }, { .line = "store retain --remove-days 1" S },
 		{ .line = "export --columns timestamp,failed" S },
-		{ .line = "dashboard --no-auth --listen 127.0.0.1:0 --port-file none/p --store sqlite:d.db", .status = 1,
-		  .varies = varies },
+		{ .line = "dashboard --no-auth --listen 127.0.0.1:0 --port-file none/p --store sqlite:d.db",
+		  .status = 1, .varies = varies },
 	};
 
 	(void)state;

@@ -74,10 +74,14 @@ static void named(void **state)
 		{ .line = DRY "--sweep-max-concurrency ' 4 , 8'" },
 		{ .line = DRY "--sweep-max-concurrency 1 --sweep-request-rate 1", .status = 2 },
 		{ .line = DRY "--sweep-request-rate 1 --sweep-num-prompts-factor 2", .status = 2 },
-		{ .line = DRY "--sweep-max-concurrency 1.5", .status = 2 }, { .line = DRY "--sweep-max-concurrency 1,,2", .status = 2 },
-		{ .line = DRY "--sweep-max-concurrency 0", .status = 2 }, { .line = DRY "--sweep-request-rate 1,0", .status = 2 },
-		{ .line = DRY "--sweep-max-concurrency 4294967295" }, { .line = DRY "--sweep-max-concurrency 4294967296", .status = 2 },
-		{ .line = DRY "--sweep-request-rate x", .status = 2 }, { .line = DRY "--sweep-request-rate nan", .status = 2 },
+		{ .line = DRY "--sweep-max-concurrency 1.5", .status = 2 },
+		{ .line = DRY "--sweep-max-concurrency 1,,2", .status = 2 },
+		{ .line = DRY "--sweep-max-concurrency 0", .status = 2 },
+		{ .line = DRY "--sweep-request-rate 1,0", .status = 2 },
+		{ .line = DRY "--sweep-max-concurrency 4294967295" },
+		{ .line = DRY "--sweep-max-concurrency 4294967296", .status = 2 },
+		{ .line = DRY "--sweep-request-rate x", .status = 2 },
+		{ .line = DRY "--sweep-request-rate nan", .status = 2 },
 		{ .line = DRY "--sweep-max-concurrency 1 --sweep-summary-percentiles 50,101", .status = 2 },
 		{ .line = DRY "--sweep-max-concurrency 1 --sweep-summary-percentiles 0,100" },
 		{ .line = DRY "--sweep-max-concurrency 1 --sweep-summary-percentiles x", .status = 2 },
@@ -103,7 +107,7 @@ static int setup(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = { 
+	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(measured), cmocka_unit_test(stages), cmocka_unit_test(drawn),
 		cmocka_unit_test(named),
 	 };

@@ -16,7 +16,8 @@ static void explained(void **state)
 		{ .line = EXPLAIN "--num-gpu-blocks-override 600" },
 		{ .line = EXPLAIN "--num-gpu-blocks-override 1 --block-size 32", .status = 1 },
 		{ .line = EXPLAIN "--kv-cache-memory-bytes 1000000000 --kv-cache-dtype fp8 --max-num-seqs 7" },
-		{ .line = EXPLAIN "--dtype float16 --quantization awq -tp 2 -pp 2 -dp 2 --load-format dummy --swap-space 3" },
+		{ .line = EXPLAIN "--dtype float16 --quantization awq -tp 2 -pp 2 -dp 2"
+		  " --load-format dummy --swap-space 3" },
 		{ .line = EXPLAIN "--no-async-scheduling --no-enable-chunked-prefill", .status = 1 },
 		{ .line = EXPLAIN "--no-async-scheduling --no-enable-chunked-prefill --max-num-batched-tokens 8192" },
 		{ .line = EXPLAIN "--gpu-memory-utilization 0.5", .status = 1 },

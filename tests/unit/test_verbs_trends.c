@@ -31,9 +31,11 @@ static void trends(void **state)
 		{ .line = T "--filter '{\"and\": [{\"column\": \"a:b/c\", \"in\": [1]}]}'", .status = 2 },
 		{ .line = T "--filter '{\"a:b\": [1]}'", .status = 2 }, { .line = T "--metric zzz", .status = 2 },
 		{ .line = T "--axis year", .status = 2 }, { .line = "trends --store sqlite:s.db", .status = 2 },
-		{ .line = NEWS "--webhook ftp://h", .status = 2 }, { .line = NEWS "--webhook " HIDDEN, .status = 1, .varies = varies },
+		{ .line = NEWS "--webhook ftp://h", .status = 2 },
+		{ .line = NEWS "--webhook " HIDDEN, .status = 1, .varies = varies },
 		{ .line = NEWS "--webhook http://127.0.0.1:$S/nowhere", .status = 1 },
-		{ .line = NEWS "--worse --webhook " HIDDEN }, { .line = "trends --store sqlite:none.db --metric failed", .status = 2 },
+		{ .line = NEWS "--worse --webhook " HIDDEN },
+		{ .line = "trends --store sqlite:none.db --metric failed", .status = 2 },
 	};
 
 	(void)state;

@@ -26,7 +26,8 @@ static void wrong(void **state)
 		{ .line = KEY, .status = 1, .env = "OPENAI_API_KEY=wrong" },
 		/* no head of an answer came */
 		{ .line = "bench serve --base-url http://127.0.0.1:$H --model sim --tokenizer sim " QUICK
-		  " --num-prompts 1 --random-input-len 3 --random-output-len 1 --request-timeout 0.2 --output-json h.json",
+		  " --num-prompts 1 --random-input-len 3 --random-output-len 1 --request-timeout 0.2"
+		  " --output-json h.json",
 		  SILENT, .status = 1, .files = "h.json" },
 		{ KEY " --report json", SILENT, .env = "OPENAI_API_KEY=right" },
 		{ .line = "bench serve --base-url http://127.0.0.1:9 --find-max-rate --slo p99_ttft_ms<200"
@@ -49,7 +50,8 @@ static void searched(void **state)
 		  .mask = VERB_NO_OUT, .env = "PROFLLM_NVML=" },
 	};
 	char *text = verb_filled("server: {url: 'http://127.0.0.1:$F', model: sim}\n"
-				 "benchmark: {tokenizer: sim, random_input_len: 4, random_output_len: 2, num_prompts: 5}\n"
+				 "benchmark: {tokenizer: sim, random_input_len: 4, random_output_len: 2, "
+				 "num_prompts: 5}\n"
 				 "search: {find: rate, slo: 'p99_ttft_ms<200', level_seconds: 0.2, budget: 5}\n"
 				 "telemetry: {enabled: false}\n");
 
@@ -86,7 +88,7 @@ static int setup(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = { 
+	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(wrong), cmocka_unit_test(searched), cmocka_unit_test(several),
 	};
 
