@@ -66,8 +66,8 @@ struct line {
 	int64_t since_ns;
 	uint64_t bytes;               /* of the body so far */
 	/*
-	 * For an answer being sent: when it was last checked, and what had been taken and was left
-	 * then.
+	 * For an answer being sent: when it was last checked (on a Unix socket: when something
+	 * moved), and what had been taken and was left then.
 	 */
 	int64_t looked_ns, unread;
 	uint64_t taken, taken_before;
@@ -239,25 +239,32 @@ static void line_sends(struct MHD_Connection *connection, const struct exchange 
 	pthread_mutex_unlock(&c->lock);
 }
 
+/* Of a Unix socket all that is known is whether anything moves between two ticks. */
+static bool has_moved(struct line *l)
+{
+	uint64_t none;
+	int64_t unread = sock_unread(l->fd, &none);
+	bool has = unread <= 0 || unread != l->unread;
+
+	l->unread = unread;
+	return has;
+}
+
 /* Too little was taken for some time, although there was more to take. */
 static bool reads_too_slowly(struct line *l, int64_t now_ns)
 {
 	int64_t took = now_ns - l->looked_ns, unread;
-	uint64_t taken, before = l->taken;
+	uint64_t before = l->taken;
+	bool is_unix = !*l->local;
 
-	if (took < WEB_READ_SECONDS * 1000000000ll)
-		return false;
-	unread = sock_unread(l->fd, &taken);
+	if (is_unix && has_moved(l))
+		l->looked_ns = now_ns;
+	if (is_unix || took < WEB_READ_SECONDS * 1000000000ll)
+		return now_ns - l->looked_ns >= WEB_READ_SECONDS * 1000000000ll;
+	unread = sock_unread(l->fd, &l->taken);
 	l->looked_ns = now_ns;
-	l->taken = taken;
-	if (!taken) { /* no TCP: all that is known is whether anything moves */
-		bool is_stuck = unread > 0 && unread == l->unread;
-
-		l->unread = unread;
-		return is_stuck;
-	}
 	return unread > 0 &&
-	       (double)(taken - before) < (double)took / 1e9 * WEB_READ_BYTES_PER_S;
+	       (double)(l->taken - before) < (double)took / 1e9 * WEB_READ_BYTES_PER_S;
 }
 
 static bool is_too_slow(struct line *l, int64_t now_ns)

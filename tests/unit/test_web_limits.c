@@ -215,6 +215,22 @@ static void check_reading(int times)
 	await_end(fd, 0);
 }
 
+/* Someone who always leaves the socket almost full is not stuck. */
+static void check_sips(void)
+{
+	uint64_t closed = evicted();
+	int64_t now = clock_mono_ns();
+	int fd = ask_for_boards();
+
+	for (int i = 0; i < 40; i++) {
+		read_some(fd, 40000);
+		carrier_tick(rig_web, now += S);
+		assert_int_equal(evicted(), closed);
+	}
+	close(fd);
+	AWAIT(atomic_load(&rig_web->open) == 0);
+}
+
 /* Memory for other answers: the slowest of those that have been sent for 5 s makes room. */
 static void check_dropping(void)
 {
@@ -265,6 +281,7 @@ static void read_too_slowly(void **state)
 	snprintf(listen, sizeof(listen), "unix:%s", rig_socket);
 	start((struct web_opts){ .listen = listen });
 	check_reading(1);
+	check_sips();
 	rig_stop();
 }
 
