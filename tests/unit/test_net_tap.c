@@ -298,6 +298,7 @@ static void check_unwanted(const char *host)
 {
 	struct sock_addr addr[SOCK_ADDRS_MAX] = { 0 }, other;
 	int udp, packets, listener, client, server;
+	unsigned seen = 0;
 	struct talk t;
 	struct err e;
 
@@ -331,8 +332,12 @@ static void check_unwanted(const char *host)
 		pass(t.client, t.server, NULL, 0); /* which acknowledges it */
 	}
 	assert_int_equal(passed(packets), 0);
-	pass(t.server, t.client, NULL, 0);
-	assert_int_equal(passed(packets), 1);
+	/* Its own take one each, unless TCP sends one again. */
+	for (int tries = 0; tries < 5 && seen != 1; tries++) {
+		pass(t.server, t.client, NULL, 0);
+		seen = passed(packets);
+	}
+	assert_int_equal(seen, 1);
 	talk_close(&t);
 	sock_close(client);
 	sock_close(server);

@@ -22,7 +22,7 @@
 
 struct live {
 	struct capture base; /* first: its hooks get back to us from it */
-	int fd;
+	int fd, stamp_fd; /* stamp_fd keeps the kernel's stamping on; -1: it gives no stamps */
 	uint64_t dropped;
 	char bytes[CAPTURE_PACKET_BYTES_MAX];
 };
@@ -138,6 +138,7 @@ static void live_close(struct capture *base)
 	struct live *c = (struct live *)base;
 
 	sock_close(c->fd);
+	sock_close(c->stamp_fd);
 	free(c);
 }
 
@@ -170,7 +171,9 @@ struct capture *capture_open_live(const char *interface, const uint16_t *port, u
 {
 	/* No protocol yet: nothing comes before there is a filter. */
 	int fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct err ignored;
 	struct live *c;
+	int stamp_fd;
 
 	if (fd < 0) {
 		if (errno == EPERM || errno == EACCES)
@@ -182,12 +185,16 @@ struct capture *capture_open_live(const char *interface, const uint16_t *port, u
 				strerrordesc_np(errno));
 		return NULL;
 	}
+	/* Stamping begins with a delay, in which packets would get the time at which they are read. */
+	stamp_fd = sock_stamps_on(&ignored);
 	if (begin(fd, interface, port, n_ports, e) < 0) {
 		sock_close(fd);
+		sock_close(stamp_fd);
 		return NULL;
 	}
 	c = mem_alloc(sizeof(*c));
 	c->base = (struct capture){ live_next, live_dropped, live_close };
 	c->fd = fd;
+	c->stamp_fd = stamp_fd;
 	return &c->base;
 }
