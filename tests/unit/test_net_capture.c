@@ -334,7 +334,8 @@ struct seen {
 /* Whether the bytes come for the first time: TCP may send some again, at any time. */
 static bool is_new(struct seen *s, const uint8_t *tcp, bool is_to_client, size_t data)
 {
-	uint32_t seq = (uint32_t)tcp[4] << 24 | (uint32_t)tcp[5] << 16 | (uint32_t)tcp[6] << 8 | tcp[7];
+	uint32_t seq = (uint32_t)tcp[4] << 24 | (uint32_t)tcp[5] << 16 | (uint32_t)tcp[6] << 8 |
+		       tcp[7];
 
 	if (!data || (s->has_next[is_to_client] && (int32_t)(seq - s->next[is_to_client]) < 0))
 		return false;

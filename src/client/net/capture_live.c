@@ -185,7 +185,7 @@ struct capture *capture_open_live(const char *interface, const uint16_t *port, u
 				strerrordesc_np(errno));
 		return NULL;
 	}
-	/* Stamping begins with a delay, in which packets would get the time at which they are read. */
+	/* Stamping begins with a delay: until then a packet has the time at which it is read. */
 	stamp_fd = sock_stamps_on(&ignored);
 	if (begin(fd, interface, port, n_ports, e) < 0) {
 		sock_close(fd);
