@@ -77,7 +77,7 @@ static inline void run_mask_all(struct buf *b, unsigned how)
 		{ "[0-9.]+ us\\b", "# us" },
 		{ "\\(killed: [^)]*\\)", "(killed: WHY)" }, { "Failed to connect.*", "CURL" },
 		{ "is [0-9.]+ ms", "is # ms" },
-		{ "/tmp/profllm-[A-Za-z0-9-]+", "TEMPORARY" },
+		{ "/[^ \"'=]*/profllm-[A-Za-z0-9-]+", "TEMPORARY" },
 		{ "[0-9]{8}-[0-9]{6}", "TIME" },
 	}, measured[] = {
 		{ "[0-9#]+(\\.[0-9]+)? ([num]?s|min)\\b", "# s" }, { "[0-9.]+ tokens/s", "# tokens/s" },

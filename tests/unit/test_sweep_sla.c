@@ -96,7 +96,12 @@ static const struct judge_row {
 
 static void test_judge(void **state)
 {
+	const struct sla_limit never = { "k", SLA_GE, INFINITY, false };
+
 	(void)state;
+	assert_float_equal(sla_gap(&never, 0), 12, 0);
+	assert_float_equal(sla_gap(&never, 5), 12, 0);
+	assert_float_equal(sla_gap(&never, INFINITY), 0, 0);
 	for (size_t i = 0; i < COUNT(judge_rows); i++) {
 		const struct judge_row *row = &judge_rows[i];
 		struct buf text = { 0 };

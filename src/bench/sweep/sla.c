@@ -213,6 +213,8 @@ double sla_gap(const struct sla_limit *l, double actual)
 		return -GAP_MAX;
 	if (high == low)
 		return 0;
+	if (isinf(high - low)) /* one of them is infinite */
+		return high > low ? GAP_MAX : -GAP_MAX;
 	if (high > 0 && low > 0)
 		gap = log(high) - log(low);
 	else /* no ratio: how far in units of the limit */
