@@ -213,7 +213,7 @@ do {
 	my $r = ask($d, 'POST', '/api/filters/apply', { limit => 10000, cursor => $cursor,
 		columns => ['request_throughput'] })->{json};
 
-	push @{$found{$_->{values}{request_throughput}}}, $_->{id} for @{$r->{items}};
+	push @{$found{$_->{values}{request_throughput} // ""}}, $_->{id} for @{$r->{items}};
 	$cursor = $r->{next};
 } while defined $cursor;
 my ($lost, $twice, $other) = (0, 0, 0);
