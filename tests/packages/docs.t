@@ -1,8 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# Every command of every page, README included, on a bare Debian 12 with the .deb, installed as
-# docs/install.md says, and the other programs that pages use: as tests/cli/docs.t runs them, which
-# comes along.
+# Every command of every page, README included, on a bare Debian 12 with the .deb, the packages that it
+# suggests, and the other programs that pages use: as tests/cli/docs.t runs them, which comes along.
 use strict;
 use warnings;
 use FindBin;
@@ -14,8 +13,12 @@ use Test::More;
 my $root = bare_root('bookworm');
 system('cp', package_file('profllm_*.deb'), "$root/profllm.deb");
 spew("$root/etc/hosts", "127.0.0.1 localhost\n");
-my $r = in_root($root, 'apt-get update -q && apt-get install -q -y /profllm.deb && ' .
-	'apt-get install -q -y --no-install-recommends perl curl jq openssl gnuplot-nox', seconds => 900);
+my $r = in_root($root, <<'END', seconds => 900);
+apt-get update -q
+apt-get install -q -y /profllm.deb
+apt-get install -q -y --no-install-recommends perl curl jq openssl \
+	$(dpkg-query -W -f '${Suggests}' profllm | tr -d ,)
+END
 is($r->{status}, 0, 'the .deb and what the pages use are installed') or diag($r->{out}, $r->{err});
 mkdir "$root/profllm";
 system("cd '$top' && git archive HEAD *.md docs examples tools/sharegpt.awk tests/cli |"
