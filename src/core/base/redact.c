@@ -533,7 +533,8 @@ static bool hide_member(struct secret_finder *f, size_t i, bool is_plain, bool i
 
 	if (width)
 		return hide(f, i + width, string_end(f, i + width, width), is_learned, out);
-	end = is_open ? value_end(f, i) : word_end(f, i);
+	/* What sticks to an array, "[...]x", is hidden with it. */
+	end = word_end(f, is_open ? value_end(f, i) : i);
 	word = slice(f, i, end);
 	if (str_is(word, "null") || str_is(word, "None") || str_eq_nocase(word, STR("true")) ||
 	    str_eq_nocase(word, STR("false")) || str_is(word, "[]") || str_is(word, "{}")) {
@@ -576,14 +577,25 @@ static bool hide_userinfo(struct secret_finder *f, struct str scheme, size_t i,
 
 /* ---- the pass ---- */
 
+/* Whether JSON may go on like this after a string. */
+static bool is_after_string(const struct secret_finder *f, size_t i)
+{
+	i = skip_blanks(f, i);
+	while (char_at(f, i) == '}' || char_at(f, i) == ']')
+		i = skip_blanks(f, i + 1);
+	if (char_at(f, i) != ',')
+		return i >= f->text.n;
+	return strchr("\"{[-0123456789tfn", char_at(f, skip_blanks(f, i + 1))) != NULL;
+}
+
 /*
- * Whether the string around a name ends where its value would begin, as in {"text": "{'api_key':"}. What
- * follows must be JSON's, because a quote of other texts need not have a partner.
+ * Whether the string around a name ends where its value would begin, as in {"text": "{'api_key':"} or
+ * "http://host/?sig=". What follows must be JSON's, because a quote of other texts need not have a
+ * partner.
  */
 static bool ends_before(const struct secret_finder *f, size_t name, size_t value)
 {
-	return name < f->string_end && value == f->string_end &&
-	       memchr(",}]", char_at(f, skip_blanks(f, value + 1)), 4);
+	return name < f->string_end && value == f->string_end && is_after_string(f, value + 1);
 }
 
 /* A quote at f->at. */
@@ -673,6 +685,10 @@ static bool at_word(struct secret_finder *f, struct secret_span *out)
 	if (f->is_urls_alone || name.n > NAME_BYTES_MAX)
 		return false;
 	is_string = begin == f->string_at && (f->string_width || f->is_line);
+	if ((next == '=' || next == ':') && ends_before(f, begin, skip_blanks(f, end + 1))) {
+		f->at = end;
+		return false;
+	}
 	f->at = begin;
 	if (next == '=' && char_at(f, end + 1) != '=') {
 		if (is_headers(name) && f->is_line) {
