@@ -577,7 +577,7 @@ static bool hide_userinfo(struct secret_finder *f, struct str scheme, size_t i,
 
 /* ---- the pass ---- */
 
-/* Whether JSON may go on like this after a string. */
+/* Whether JSON may go on like this after a string; not with a word, which could be a secret's. */
 static bool is_after_string(const struct secret_finder *f, size_t i)
 {
 	i = skip_blanks(f, i);
@@ -585,7 +585,7 @@ static bool is_after_string(const struct secret_finder *f, size_t i)
 		i = skip_blanks(f, i + 1);
 	if (char_at(f, i) != ',')
 		return i >= f->text.n;
-	return strchr("\"{[-0123456789tfn", char_at(f, skip_blanks(f, i + 1))) != NULL;
+	return strchr("\"{[", char_at(f, skip_blanks(f, i + 1))) != NULL;
 }
 
 /*
