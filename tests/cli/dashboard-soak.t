@@ -4,13 +4,15 @@
 # kill -9. Afterwards everything that was acknowledged is there with its bytes; availability, times of
 # answers, times of restarts and the growth of memory are reported. `make soak HOURS=6` makes it long
 # (SOAK_SECONDS); then restarts come in the first half, and memory is judged in the second. SOAK_PACE=300
-# does the same work in a third of the time.
+# does the same work in a third of the time. SOAK_IN=DIR keeps the store there, and goes on with it the next
+# time: what is judged in the end is what all parts sent.
 use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use Cli;
 use Dash;
+use File::Path qw(make_path);
 use POSIX qw(_exit);
 use Test::More;
 use Time::HiRes qw(sleep time);
@@ -26,6 +28,7 @@ use constant { WRITERS => 2, READERS => 3 };
 use constant PAUSE => IS_LONG ? 1 : 0;
 # With 25 uploads and 500 questions a minute, and in proportion.
 use constant MEMORY_MIB_PER_HOUR_MAX => 64 * TIMES / 100;
+use constant EVERYONE => 1 .. WRITERS + READERS + 1;
 
 my $config = { server => { command => 'sim' }, benchmark => { model => 'sim', tokenizer => 'sim',
 	num_prompts => 4, random_input_len => 16, random_output_len => 4 } };
@@ -44,6 +47,11 @@ my @questions = (
 	['GET', '/'],
 );
 my ($d, $port, $end);
+if (my $in = $ENV{SOAK_IN}) {
+	make_path($in);
+	chdir $in or die "$in: $!\n";
+	unlink glob '*.port';
+}
 
 sub result {
 	my ($who, $n) = @_;
@@ -65,6 +73,17 @@ sub note_of {
 	return $r;
 }
 
+sub notes_of { return split /\n/, slurp("client$_[0]") // '' }
+
+# When there was no dashboard: [from, to, why]; "part": between two parts.
+sub downs { return map { [split] } split /\n/, slurp('down') // '' }
+
+sub down {
+	open my $f, '>>', 'down' or die $!;
+	printf $f "%.3f %.3f %s\n", @_;
+	close $f or die $!;
+}
+
 # What one client does until the end, at its part of the pace.
 sub client {
 	my ($who) = @_;
@@ -72,9 +91,11 @@ sub client {
 	my $crowd = $kind eq 'uploads' ? WRITERS : $kind eq 'questions' ? READERS : 1;
 	my $every = PAUSE * $crowd / (DAY->{$kind} * PACE);
 
-	open my $note, '>', "client$who" or die $!;
+	# A part that was cut off may have sent one more than it noted.
+	my $first = 1000 + notes_of($who) + grep { $_->[2] eq 'part' } downs();
+	open my $note, '>>', "client$who" or die $!;
 	$note->autoflush(1);
-	for (my $n = 1000; time < $end; $n++) {
+	for (my $n = $first; time < $end; $n++) {
 		my ($next, $r) = time + $every * (0.5 + rand);
 
 		if ($kind eq 'uploads') {
@@ -94,13 +115,10 @@ sub client {
 	_exit(0);
 }
 
-# The dashboard again, on the same address: seconds until it answers.
+# The dashboard again, on the same address.
 sub again {
-	my $began = time;
-
 	$d = start_dashboard('--store', $d->{store}, '--jobs-dir', 'jobs', '--listen', "127.0.0.1:$port");
 	is(ask($d, 'GET', '/api/health')->{status}, 200, 'it is there again');
-	return time - $began;
 }
 
 sub percentile {
@@ -124,8 +142,11 @@ $d = start_dashboard('--jobs-dir', 'jobs');
 $port = $d->{port};
 my $began = time;
 $end = $began + SECONDS;
+my ($last) = sort { $b <=> $a } map { my ($at, $seconds) = split; $at + $seconds }
+	map { notes_of($_) } EVERYONE;
+down($last // $began, $began, 'part');
 my @children;
-for my $who (1 .. WRITERS + READERS + 1) {
+for my $who (EVERYONE) {
 	my $pid = fork;
 
 	client($who) unless $pid;
@@ -134,7 +155,7 @@ for my $who (1 .. WRITERS + READERS + 1) {
 
 # Restarts: all in the first half, by turns killed and ended in order.
 my $restarts = int(DAY->{restarts} * PACE * SECONDS) || 1;
-my (@down, @memory, %took);
+my ($is_up_since, @memory);
 for my $k (1 .. $restarts) {
 	my $at = $began + SECONDS / 2 * $k / $restarts;
 
@@ -146,8 +167,9 @@ for my $k (1 .. $restarts) {
 	} else {
 		is($d->stop, 0, 'it ends in order');
 	}
-	push @{$took{$k % 2 ? 'kill' : 'stop'}}, again();
-	push @down, [$from, time];
+	again();
+	$is_up_since = time;
+	down($from, $is_up_since, $k % 2 ? 'kill' : 'stop');
 }
 while (time < $end) {
 	my $m = eval { ask($d, 'GET', '/metrics')->{content} } // '';
@@ -155,13 +177,14 @@ while (time < $end) {
 	my ($runs) = $m =~ /^profllm_runs (\S+)/m;
 
 	push @memory, [time - $began, $resident / 2 ** 20, $runs]
-		if $resident && time - $down[-1][1] > SECONDS / 10;
+		if $resident && time - $is_up_since > SECONDS / 10;
 	sleep(IS_LONG ? 5 : 0.2);
 }
 waitpid $_, 0 for @children;
 
+my @down = downs();
 my ($all, $good, $asked, $answered, @uploads, @experiments, %seconds, %odd) = (0, 0, 0, 0);
-for my $line (map { split /\n/, slurp("client$_") } 1 .. WRITERS + READERS + 1) {
+for my $line (map { notes_of($_) } EVERYONE) {
 	my ($at, $seconds, $status, $what, @detail) = split ' ', $line;
 	my $is_good = $status >= 200 && $status < 300;
 
@@ -176,12 +199,17 @@ for my $line (map { split /\n/, slurp("client$_") } 1 .. WRITERS + READERS + 1) 
 	$answered += $status >= 200 && $status < 500;
 	$odd{"$what $status"}++ unless $is_good;
 }
-my $down = 0;
-$down += $_->[1] - $_->[0] for @down;
+my ($seconds, $down, %took) = ($end - $down[0][1], 0);
+for (@down) {
+	my ($from, $to, $why) = @$_;
+
+	if ($why eq 'part') { $seconds -= $to - $from }
+	else { $down += $to - $from; push @{$took{$why}}, $to - $from }
+}
 note sprintf '%d s, %d restarts: %d requests, %.3f %% with success; %.4f %% of those that met a '
-	. 'dashboard were answered', SECONDS, $restarts, $all, 100 * $good / $all,
+	. 'dashboard were answered', $seconds, scalar(map { @$_ } values %took), $all, 100 * $good / $all,
 	100 * $answered / ($asked || 1);
-note sprintf 'down for %.2f s of %d s: %.4f %% available', $down, SECONDS, 100 * (1 - $down / SECONDS);
+note sprintf 'down for %.2f s of %d s: %.4f %% available', $down, $seconds, 100 * (1 - $down / $seconds);
 note sprintf '%d uploads and %d experiments acknowledged', scalar @uploads, scalar @experiments;
 for my $how (sort keys %took) {
 	my @s = sort { $a <=> $b } @{$took{$how}};
