@@ -115,6 +115,9 @@ static void test_texts(void **state)
 		/* A string that ends where the value would begin. */
 		{ SENTENCE, "{\"s\": \"{'api_key': \", \"n\": \"1\"}", "{\"s\": \"{'api_key': \", \"n\": \"1\"}" },
 		{ SENTENCE, "{\"u\": \"h/?sig=\"}", "{\"u\": \"h/?sig=\"}" },
+		{ SENTENCE, "[\"h/?sig=\", 12]", "[\"h/?sig=\", 12]" },
+		{ SENTENCE, "[\"{'api_key': \", null]", "[\"{'api_key': \", null]" },
+		{ SENTENCE, "{\"s\": \"{\\\"token\\\": \\\"\"}", "{\"s\": \"{\\\"token\\\": \\\"\"}" },
 		{ SENTENCE, "f(\"a\", password=\",foo9\")", "f(\"a\", password=\"***\")" },
 		{ SENTENCE, "f(\"a\", password=\"}x9\")", "f(\"a\", password=\"***\")" },
 		{ SENTENCE, "5\" wide {'api_key': \"x\"}", "5\" wide {'api_key': \"***\"}" },

@@ -335,6 +335,7 @@ struct secret_finder {
 	bool is_line;        /* NAME=VALUE at the beginning goes to the end */
 	bool is_settings;    /* "--name VALUE" is an option and no prose */
 	bool is_urls_alone;
+	enum { UNKNOWN, YES, NO } is_json; /* the text */
 };
 
 struct secret_span {
@@ -425,7 +426,7 @@ static bool hide(struct secret_finder *f, size_t from, size_t to, bool is_learne
 {
 	struct str value;
 
-	if (from < f->string_end && to > f->string_end)
+	if (from <= f->string_end && to > f->string_end)
 		to = f->string_end;
 	value = slice(f, from, to);
 	f->at = to > f->at ? to : f->at + 1;
@@ -577,25 +578,36 @@ static bool hide_userinfo(struct secret_finder *f, struct str scheme, size_t i,
 
 /* ---- the pass ---- */
 
-/* Whether JSON may go on like this after a string; not with a word, which could be a secret's. */
-static bool is_after_string(const struct secret_finder *f, size_t i)
+/* Whether a text is made of nothing but JSON's strings, numbers, words and signs. */
+static bool is_json(struct str text)
 {
-	i = skip_blanks(f, i);
-	while (char_at(f, i) == '}' || char_at(f, i) == ']')
-		i = skip_blanks(f, i + 1);
-	if (char_at(f, i) != ',')
-		return i >= f->text.n;
-	return strchr("\"{[", char_at(f, skip_blanks(f, i + 1))) != NULL;
+	static const char others[] = " \t\r\n,:{}[]+-.0123456789eEtrufalsn";
+	bool is_string = false;
+
+	for (size_t i = 0; i < text.n; i++) {
+		char c = text.p[i];
+
+		if (c == '"')
+			is_string = !is_string;
+		else if (is_string && c == '\\')
+			i++;
+		else if (!is_string && !(c && strchr(others, c)))
+			return false;
+	}
+	return !is_string;
 }
 
 /*
- * Whether the string around a name ends where its value would begin, as in {"text": "{'api_key':"} or
- * "http://host/?sig=". What follows must be JSON's, because a quote of other texts need not have a
- * partner.
+ * Whether the JSON string around a name ends where its value would begin, as in
+ * {"text": "{'api_key':"} or "http://host/?sig=". A quote of other texts need not have a partner.
  */
-static bool ends_before(const struct secret_finder *f, size_t name, size_t value)
+static bool ends_before(struct secret_finder *f, size_t name, size_t value)
 {
-	return name < f->string_end && value == f->string_end && is_after_string(f, value + 1);
+	if (name >= f->string_end || value != f->string_end)
+		return false;
+	if (f->is_json == UNKNOWN)
+		f->is_json = is_json(f->text) ? YES : NO;
+	return f->is_json == YES;
 }
 
 /* A quote at f->at. */
