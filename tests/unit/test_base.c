@@ -335,6 +335,11 @@ static void a_file_that_grows_past_its_limit_is_refused(void **state)
 			 limits[i]);
 		assert_string_equal(e.text, want);
 		assert_int_equal(e.code, ERR_LIMIT);
+		assert_null(text.data);
+
+		buf_add_text(&text, "before");
+		assert_int_equal(file_read("/proc/self/smaps", limits[i], &text, NULL), -1);
+		assert_string_equal(text.data, "before");
 		buf_release(&text);
 	}
 	munmap(maps, MAPS * 4096);

@@ -92,7 +92,8 @@ static int open_readable(const char *path, size_t limit, struct stat *st, struct
 int file_read(const char *path, size_t limit, struct buf *out, struct err *e)
 {
 	struct stat st;
-	int fd = open_readable(path, limit, &st, e), error;
+	int fd = open_readable(path, limit, &st, e), error, rc = 0;
+	bool is_empty = !out->data;
 	size_t start = out->len;
 	ssize_t n;
 
@@ -118,11 +119,15 @@ int file_read(const char *path, size_t limit, struct buf *out, struct err *e)
 		out->data[out->len] = 0;
 	close(fd);
 	if (n < 0)
-		return err_set(e, ERR_IO, "cannot read %s: %s", path, strerror(error));
+		rc = err_set(e, ERR_IO, "cannot read %s: %s", path, strerror(error));
 	/* It grew while it was read, or is one of those whose size is not known before. */
-	if (out->len - start > limit)
-		return err_set(e, ERR_LIMIT, "%s has more than %zu bytes, the limit", path, limit);
-	return 0;
+	else if (out->len - start > limit)
+		rc = err_set(e, ERR_LIMIT, "%s has more than %zu bytes, the limit", path, limit);
+	if (rc < 0 && is_empty)
+		buf_release(out);
+	else if (rc < 0)
+		out->data[out->len = start] = 0;
+	return rc;
 }
 
 int file_write_all(int fd, struct str bytes)
