@@ -17,8 +17,13 @@ $(O)/profllm-torture: $(OBJ) $(O)/tests/inject.o | $(O)/profllm
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(INJECT_WRAPPED) -o $@ $^ $(LDLIBS)
 suite: $(if $(filter cli,$(WHAT)),$(O)/profllm-torture)
 
+# leak: the quick one, for every point: make torture SANITIZER=leak TORTURE="--new --points 100000"
+SANITIZER ?= asan
+SANITIZED_asan = $(ASAN_FLAGS)
+SANITIZED_leak := -O1 -fsanitize=leak
 .PHONY: torture
 torture: $(O)/profllm
-	$(Q)$(MAKE) --no-print-directory O=$(O)/asan CFLAGS="$(ASAN_FLAGS)" $(O)/asan/profllm-torture
-	$(Q)PROFLLM=$(abspath $(O)/profllm) TORTURED=$(abspath $(O)/asan/profllm-torture) \
+	$(Q)$(MAKE) --no-print-directory O=$(O)/$(SANITIZER) CFLAGS="$(SANITIZED_$(SANITIZER))" \
+		$(O)/$(SANITIZER)/profllm-torture
+	$(Q)PROFLLM=$(abspath $(O)/profllm) TORTURED=$(abspath $(O)/$(SANITIZER)/profllm-torture) \
 		tests/torture/torture.pl $(TORTURE)

@@ -44,6 +44,7 @@ my (@kinds, @errors, %tried, %reached, %found, %sum, %of_kind);
 $ENV{PROFLLM_NVML} = $ENV{PROFLLM_DCGM} = '';
 $ENV{PROFLLM_LOCKS} = "$home/locks";
 $ENV{ASAN_OPTIONS} = 'detect_stack_use_after_return=1:abort_on_error=0:exitcode=99';
+$ENV{LSAN_OPTIONS} = 'exitcode=99';
 $ENV{UBSAN_OPTIONS} = 'print_stacktrace=1';
 $ENV{HOME} = $home;
 $ENV{TMPDIR} = "$home/tmp";
