@@ -70,6 +70,11 @@ static const struct { const char *schema, *good, *bad; } row[] = {
 	  "'b'}}", "[null]", "[1]" },
 	{ "{'$id': 'http://x/a', '$defs': {'b': {'$id': '/b', '$defs': {'c': {'$anchor': 'c', 'const': 1}}}}, 'items': "
 	  "{'$ref': 'http://x/b#c'}}", "[1]", "[2]" },
+	/* What is next to a reference counts since 2019 alone. */
+	{ "{'$defs': {'a': {'type': 'integer'}}, '$ref': '#/$defs/a', 'minimum': 3}", "3", "2" },
+	{ "{'$defs': {'a': {'type': 'integer'}}, '$ref': '#/$defs/a', 'minimum': 3}", "4", "'a'" },
+	{ DRAFT("7") "'definitions': {'a': {'type': 'integer'}}, '$ref': '#/definitions/a', 'minimum': 3}",
+	  "2", "'a'" },
 	{ "{'$defs': {'a~b/c': {'type': 'null'}}, '$ref': '#/$defs/a~0b~1c'}", "null", "1" },
 	{ "{'$defs': {'/~': {'type': 'null'}}, '$ref': '#/$defs/~1~0'}", "null", "1" },
 	{ "{'$defs': {'a~': {'type': 'null'}}, '$ref': '#/$defs/a~'}", "null", "1" },

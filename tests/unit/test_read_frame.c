@@ -267,6 +267,10 @@ static void values(void **state)
 	assert_true(frame_float(STR(" 1_000.5 "), &x) && x == 1000.5);
 	assert_false(frame_float(STR("1__0"), &x));
 	assert_false(frame_float(STR("_1"), &x));
+	assert_false(frame_float((struct str){ "1_2", 2 }, &x)); /* what follows is no part of it */
+	assert_false(frame_float(STR("1_.5"), &x));
+	assert_false(frame_float(STR("1._5"), &x));
+	assert_true(frame_float(STR("1_2"), &x) && x == 12);
 	assert_false(frame_float(STR(""), &x));
 }
 

@@ -102,13 +102,17 @@ static void test_values(void **state)
 	assert_int_equal(m.order.sampling, TURN_RANDOM);
 	assert_true(m.order.stops_early);
 	assert_false(m.order.skips_first || m.order.abandons);
+	assert_true(m.order.request_rate == 0); /* without a limit */
 	assert_int_equal(check("-i x -m x -k 5 -n 9 --max-retries 1 --no-early-stop --warmup-step "
-			       "--compat multi-turn", &o, &m, &a, &e), 0);
+			       "--request-rate 2.5 --compat multi-turn", &o, &m, &a, &e), 0);
 	assert_int_equal(m.order.active_max, 5);
+	assert_true(m.order.request_rate == 2.5);
 	assert_int_equal(m.order.requests_max, 9);
 	assert_int_equal(m.order.retries_max, 1);
 	assert_true(m.order.skips_first && m.order.abandons && !m.order.stops_early);
 	assert_int_equal(m.compat, MULTI_TURN_ABANDON | MULTI_TURN_USAGE | MULTI_TURN_BODY);
+	assert_int_equal(check("-i x -m x --request-rate inf", &o, &m, &a, &e), 0);
+	assert_true(m.order.request_rate == 0);
 	setenv("MULTITURN_BENCH_MAX_RETRIES", "many", 1);
 	assert_int_equal(check("-i x -m x", &o, &m, &a, &e), -1);
 	assert_non_null(strstr(e.text, "$MULTITURN_BENCH_MAX_RETRIES: expected an integer"));

@@ -21,6 +21,9 @@
 #include "host/proc/tree.h"
 #include "input/fetch/fetch.h"
 
+/* 35 bytes of a name, seven times a word. */
+#define SEVEN "word-word-word-word-word-word-word-"
+
 static char folder[64], variable[64];
 
 /* ---- words ---- */
@@ -44,6 +47,7 @@ static void addresses(void **state)
 		{ "vllm serve m --host 10.1.2.3 --port 9", SERVER_VLLM, "http://10.1.2.3:9" },
 		{ "vllm serve m --host ::1 --port 9", SERVER_VLLM, "http://[::1]:9" },
 		{ "vllm serve m --uds /tmp/s --port 9", SERVER_VLLM, "http://localhost" },
+		{ "vllm serve m --uds /" SEVEN SEVEN SEVEN "/", SERVER_VLLM, "http://localhost" },
 		{ "vllm serve m --ssl-keyfile k --ssl-certfile c", SERVER_VLLM, "https://localhost:8000" },
 		{ "/opt/venv/bin/vllm serve m", SERVER_VLLM, "http://localhost:8000" },
 		{ "./my-vllm serve m", SERVER_VLLM, "http://localhost:8000" },
@@ -95,6 +99,9 @@ static void bad_addresses(void **state)
 		{ "vllm serve m --port 0", "--port 0: the server's port must be a number from 1 to 65535" },
 		{ "vllm serve m --port=x", "--port x: the server's port must be" },
 		{ "vllm serve m -p 65536", "--port 65536: the server's port must be" },
+		{ "vllm serve m --uds /" SEVEN SEVEN SEVEN "/2", "/2: a socket's path has at most 107 bytes" },
+		{ "vllm serve m --host " SEVEN SEVEN SEVEN SEVEN SEVEN SEVEN SEVEN "23456789012",
+		  "--host: a name has at most 255 bytes" },
 	};
 
 	(void)state;

@@ -272,6 +272,9 @@ static void test_ask_fields(void **state)
 	assert_true(str_is(buf_str(&a.text),
 			   "<|system|>\nbe\n<|user|>\na\n<|assistant|>\n"));
 	assert_true(a.has_usage && !a.is_stream);
+	assert_false(a.has_special);
+	assert_int_equal(ask_read(&a, ASK_COMPLETIONS, STR("{\"prompt\":\"x\"}"), NULL, NULL), 0);
+	assert_true(a.has_special && !a.has_usage && !a.is_stream);
 	assert_int_equal(ask_read(&a, ASK_OLLAMA, STR(
 		"{\"prompt\":\"a\",\"options\":{\"num_predict\":-2,\"stop\":[\"x\"]}}"), NULL,
 		NULL), 0);

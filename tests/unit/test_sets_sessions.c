@@ -142,6 +142,17 @@ static void an_orchestrator_runs_rounds(void **state)
 	assert_tree(&f, "x y x(xy) y(xy)");
 	assert_true(f.w.sessions->turn[2].gap_s == .1);
 	fixture_release(&f);
+	/* Rounds of their own, with their own time to think. */
+	sessions_init(&f,
+		"{\"session_id\": \"o\", \"orchestrator\": true, \"think_time_ms\": 100, \"rounds\": "
+		"[{\"spawns\": [\"x\"]}, {\"spawns\": [\"y\", \"x\"], \"think_time_ms\": 300}, "
+		"{\"spawns\": [\"y\"]}]}\n"
+		"{\"session_id\": \"x\", \"turns\": [{\"messages\": [" SAYS("user", "x") "]}]}\n"
+		"{\"session_id\": \"y\", \"turns\": [{\"messages\": [" SAYS("user", "y") "]}]}\n");
+	assert_tree(&f, "x y(x) x(x) y(yx)");
+	assert_true(f.w.sessions->turn[1].gap_s == .3 && f.w.sessions->turn[2].gap_s == .3);
+	assert_true(f.w.sessions->turn[3].gap_s == .1);
+	fixture_release(&f);
 }
 
 static void bad_trees_are_one_sentence(void **state)

@@ -103,6 +103,18 @@ static void what_is_written_is_read(void **state)
 	free(path);
 }
 
+static unsigned layout_of_file(const char *path)
+{
+	struct workload_file_head head;
+	struct buf bytes = { 0 };
+	struct err e;
+
+	assert_int_equal(file_read(path, 1 << 20, &bytes, &e), 0);
+	memcpy(&head, bytes.data, sizeof(head));
+	buf_release(&bytes);
+	return head.layout;
+}
+
 /*
  * Requests of priorities, with headers or constraints of their own, need the second layout; others
  * keep the first and its hashes.
@@ -116,21 +128,26 @@ static void requests_that_differ_are_read(void **state)
 		.constraint = STR("{\"regex\": \"a+\"}"),
 	};
 	char *path = file_join(dir, "own.bin"), hash[DIGEST_HEX], first[DIGEST_HEX];
-	struct workload_file_head head;
 	struct workload w = { 0 }, r = { 0 };
-	struct buf bytes = { 0 };
 	struct str description;
 	struct err e;
 
 	(void)state;
 	*workload_add(&w) = (struct sample){ .prompt = STR("plain"), .timestamp_s = NAN };
 	assert_int_equal(workload_file_write(path, &w, STR(""), STR("{}"), NULL, first, &e), 0);
-	assert_int_equal(file_read(path, 1 << 20, &bytes, &e), 0);
-	memcpy(&head, bytes.data, sizeof(head));
-	assert_int_equal(head.layout, 1);
+	assert_int_equal(layout_of_file(path), 1);
+	for (size_t i = 0; i < 4; i++) {
+		w.v[0] = (struct sample){ .prompt = STR("plain"), .timestamp_s = NAN };
+		w.v[0].headers = i == 0 ? own.headers : (struct str){ 0 };
+		w.v[0].expected = i == 1 ? own.expected : (struct str){ 0 };
+		w.v[0].constraint = i == 2 ? own.constraint : (struct str){ 0 };
+		w.has_priorities = i == 3;
+		assert_int_equal(workload_file_write(path, &w, STR(""), STR("{}"), NULL, hash, &e), 0);
+		assert_int_equal(layout_of_file(path), 2);
+	}
 	*workload_add(&w) = own;
-	w.has_priorities = true;
 	assert_int_equal(workload_file_write(path, &w, STR(""), STR("{}"), NULL, hash, &e), 0);
+	assert_int_equal(layout_of_file(path), 2);
 	assert_int_equal(workload_file_read(path, SIZE_MAX, "", &r, &description, first, &e), 0);
 	assert_string_equal(hash, first);
 	assert_true(r.has_priorities);
@@ -144,7 +161,6 @@ static void requests_that_differ_are_read(void **state)
 	assert_non_null(strstr(e.text, "request 1 is malformed"));
 	workload_release(&r);
 	workload_release(&w);
-	buf_release(&bytes);
 	free(path);
 }
 

@@ -86,6 +86,35 @@ static void test_recipes(void **state)
 	}
 }
 
+/* A level may be measured again: the later verdict counts, and it is one level still. */
+static void test_told_again(void **state)
+{
+	static const struct search_verdict holds = { .passes = true, .runs = 2 };
+	static const struct search_verdict fails = { .estimate = 20, .runs = 3 };
+	static const int64_t levels[] = { 20, 40, 80, 100 };
+	struct search s;
+	int64_t level;
+
+	(void)state;
+	search_init(&s, &(struct search_opts){ .kind = SEARCH_BISECT, .max = 100 });
+	search_tell(&s, 100, &fails);
+	search_tell(&s, 40, &holds);
+	search_tell(&s, 20, &holds);
+	search_tell(&s, 80, &fails);
+	search_tell(&s, 40, &fails);
+	search_tell(&s, 20, &holds);
+	assert_int_equal(s.n, COUNT(levels));
+	for (size_t i = 0; i < COUNT(levels); i++) {
+		assert_int_equal(s.point[i].level, levels[i]);
+		assert_int_equal(s.point[i].v.passes, i == 0);
+	}
+	assert_true(search_next(&s, &level) && level == 30);
+	assert_int_equal(search_outcome(&s).levels, 4);
+	assert_int_equal(search_outcome(&s).runs, 15);
+	assert_int_equal(search_outcome(&s).passing, 20);
+	assert_int_equal(search_outcome(&s).failing, 40);
+}
+
 static void test_ends(void **state)
 {
 	struct system s = { .how = SYSTEM_LINE, .base = 120, .scale = 50 };
@@ -188,6 +217,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_recipes),
+		cmocka_unit_test(test_told_again),
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_tolerance),
 		cmocka_unit_test(test_not_monotone),

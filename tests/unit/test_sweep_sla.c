@@ -13,6 +13,7 @@
 
 #include "bench/sweep/search.h"
 #include "bench/sweep/sla.h"
+#include "bench/sweep/slo.h"
 #include "search_systems.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -59,6 +60,46 @@ static void test_read(void **state)
 		buf_release(&text);
 		arena_release(&a);
 	}
+}
+
+/* What a request says of limits on its latency; text: of each slow, open or within. */
+static void test_requests(void **state)
+{
+	static const struct { struct slo_request r; const char *want; double tpot_s; } rows[] = {
+		{ { .end_s = 2, .ttft_s = .1, .e2el_s = .3, .tokens = 11 }, "---", .02 },
+		{ { .end_s = 2, .ttft_s = .1, .e2el_s = .3, .tokens = 2 }, "-S-", .2 },
+		{ { .end_s = 2, .ttft_s = .3, .e2el_s = 1.2, .tokens = 11 }, "SSS", .09 },
+		{ { .end_s = 2, .ttft_s = .1, .e2el_s = .15, .tokens = 1 }, "-o-", NAN },
+		{ { .end_s = INFINITY, .ttft_s = .1, .age_s = .9 }, "-oo", NAN },
+		{ { .end_s = INFINITY, .ttft_s = NAN, .age_s = .1 }, "ooo", NAN },
+		{ { .end_s = INFINITY, .ttft_s = NAN, .age_s = .3 }, "Soo", NAN },
+		{ { .end_s = INFINITY, .ttft_s = .1, .age_s = 1.1 }, "-oS", NAN },
+		{ { .end_s = 2, .ttft_s = .1, .e2el_s = .3, .tokens = 11, .is_failed = true }, "---", NAN },
+	};
+	struct arena a = { 0 };
+	struct err e = { 0 };
+	struct slo slo;
+
+	(void)state;
+	assert_int_equal(slo_parse("--slo", "p99_ttft_ms<200,p90_tpot_ms<=50,p50_e2el_ms<1000", &a, &slo,
+				   &e), 0);
+	assert_int_equal(slo.n, 3);
+	assert_false(slo_has_mean(&slo));
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		double value[CAPACITY_LIMITS_MAX + 1];
+		struct level_request out;
+		char got[4] = "";
+
+		slo_mark(&slo, &rows[i].r, value, &out);
+		for (size_t j = 0; j < 3; j++)
+			got[j] = out.slow >> j & 1 ? 'S' : out.open >> j & 1 ? 'o' : '-';
+		assert_int_equal(out.slow & out.open, 0);
+		if (strcmp(got, rows[i].want) != 0)
+			fail_msg("request %zu: %s", i, got);
+		if (isnan(rows[i].tpot_s) ? !isnan(value[1]) : fabs(value[1] - rows[i].tpot_s) > 1e-12)
+			fail_msg("request %zu: %g", i, value[1]);
+	}
+	arena_release(&a);
 }
 
 static void test_unchecked(void **state)
@@ -284,7 +325,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_read),
-		cmocka_unit_test(test_unchecked),
+		cmocka_unit_test(test_requests), cmocka_unit_test(test_unchecked),
 		cmocka_unit_test(test_judge),
 		cmocka_unit_test(test_value),
 		cmocka_unit_test(test_failures),
