@@ -382,6 +382,25 @@ static void uploads_grow(void **state)
 	arena_release(&a);
 }
 
+/* One that is not taken in yet; then it is over. */
+static void uploads_are_cancelled(void **state)
+{
+	struct arena a = { 0 };
+	struct err e = { 0 };
+	char id[17];
+
+	(void)state;
+	start(1);
+	assert_int_equal(store_job_begin(rig_store, STR("upload"), STR("{}"), id, &e), 0);
+	rig_hide(id, "stopped");
+	check(&a, "GET /api/jobs/%s/log", id);
+	check(&a, "POST /api/jobs/%s/cancel", id);
+	assert_string_equal(state_of(id, &a), "cancelled");
+	check(&a, "POST /api/jobs/%s/cancel", id);
+	rig_stop();
+	arena_release(&a);
+}
+
 static void put_config(const char *id, const char *text, struct arena *a)
 {
 	file_mkdirs(arena_printf(a, "%s/%s", rig_jobs, id), NULL);
@@ -456,7 +475,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(experiments_end), cmocka_unit_test(experiments_wait),
 		cmocka_unit_test(restarted), cmocka_unit_test(refused),
-		cmocka_unit_test(uploads_grow),
+		cmocka_unit_test(uploads_grow), cmocka_unit_test(uploads_are_cancelled),
 	};
 
 	if (argc > 1 && strcmp(argv[1], KEEPER_WORD) == 0)

@@ -345,20 +345,44 @@ static void boards(void **state)
 	rig_stop();
 }
 
-/* ---- remarks ---- */
+/* A filter has at most 256 KiB, a board 1 MiB; what a larger one is refused with names the member. */
+static void bodies(void **state)
+{
+	static const struct { const char *head; size_t bytes; const char *why; } rows[] = {
+		{ "POST /api/filters/presets", 256u << 10, "at most 262144 bytes (PRESET_BODY_BYTES_MAX)\"" },
+		{ "POST /api/boards", MIB, "at most 1048576 bytes (BOARD_BODY_BYTES_MAX); unfreeze a block or "
+		  "begin another board\"" },
+	};
 
-#define RUN "{'run_id': 'r', 'backend': 'vllm', 'model_id': 'm', 'date': '20260101-000000', 'num_prompts': " \
-	"6, 'duration': 2, 'completed': 6, 'request_throughput': 2, 'output_throughput': 5}"
-#define MARK "{'series': 's', 'metric': 'm', 'at': 'a', 'kind': 'expected', 'who': 'me'}"
+	(void)state;
+	rig_start("bodies", (struct web_opts){ .has_no_auth = true });
+	for (size_t i = 0; i < 2 * COUNT(rows); i++) {
+		size_t n = rows[i / 2].bytes + i % 2;
+		struct buf body = { 0 }, reply;
 
-/* As many rows as a limit allows but one. */
-static void sql(const char *text)
+		buf_printf(&body, "{'name': 'long', 'body': '");
+		for (size_t k = 0; k + 2 < n; k++)
+			buf_add_char(&body, 'x');
+		buf_add_text(&body, "'}");
+		reply = rig_ask(rows[i / 2].head, body.data);
+		assert_non_null(strstr(reply.data, i % 2 ? " 413 " : " 201 "));
+		assert_int_equal(strstr(reply.data, rows[i / 2].why) != NULL, i % 2);
+		assert_int_equal(strstr(reply.data, "\"pointer\":\"/body\"") != NULL, i % 2);
+		buf_release(&body);
+		buf_release(&reply);
+	}
+	rig_stop();
+}
+
+/* ---- figures ---- */
+
+static void sql(const char *name, const char *text)
 {
 	char path[160];
 	sqlite3 *db = NULL;
 	char *why = NULL;
 
-	snprintf(path, sizeof(path), "%s/limits.db", dir);
+	snprintf(path, sizeof(path), "%s/%s.db", dir, name);
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	sqlite3_busy_timeout(db, 60000);
 	if (sqlite3_exec(db, text, NULL, NULL, &why) != SQLITE_OK)
@@ -366,7 +390,121 @@ static void sql(const char *text)
 	sqlite3_close(db);
 }
 
-/* 1,000 of a run, 10,000 marks of all trends; and 1,000 filters. */
+/* The value of a metric; -1: it is not there. */
+static double figure(const char *name)
+{
+	struct buf reply = rig_ask("GET /metrics", NULL);
+	char line[100];
+	const char *at;
+	double value;
+
+	snprintf(line, sizeof(line), "\n%s ", name);
+	at = strstr(reply.data, line);
+	value = at ? strtod(at + strlen(line), NULL) : -1;
+	buf_release(&reply);
+	return value;
+}
+
+static void figures(void **state)
+{
+	static const char upload[] = "--x\nContent-Disposition: form-data; name='file'; filename='f'\n\n"
+				     "x\n--x--\n";
+	struct rusage used;
+	struct rlimit files;
+	struct arena a = { 0 };
+	double bytes;
+
+	(void)state;
+	start((struct web_opts){ 0 });
+	bytes = figure("process_resident_memory_bytes");
+	assert_int_equal(getrusage(RUSAGE_SELF, &used), 0);
+	assert_true(bytes >= MIB && bytes <= 1024.0 * (double)used.ru_maxrss);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	assert_true(figure("process_max_fds") == (double)files.rlim_cur);
+	/* Standard streams, the store's, the socket, both ends of the connection. */
+	assert_true(figure("process_open_fds") >= 7);
+	assert_true(figure("process_cpu_seconds_total") > 0);
+	assert_true(figure("profllm_store_up") == 1);
+	assert_true(figure("profllm_store_bytes") > 0);
+	assert_true(figure("profllm_jobs{kind=\"upload\",state=\"failed\"}") == 0);
+	assert_true(figure("profllm_jobs{kind=\"upload\",state=\"done\"}") == 0);
+	rig_member("POST /api/upload/batch", upload, "job_id", &a);
+	rig_member("POST /api/upload/batch", upload, "job_id", &a);
+	AWAIT(figure("profllm_jobs{kind=\"upload\",state=\"done\"}") == 2);
+	assert_true(figure("profllm_jobs{kind=\"upload\",state=\"waiting\"}") == 0);
+	assert_true(figure("profllm_jobs{kind=\"run\",state=\"done\"}") == 0);
+	rig_stop();
+	arena_release(&a);
+}
+
+static void begin_job(struct store *store)
+{
+	struct err e = { 0 };
+	char id[17];
+
+	assert_int_equal(store_job_begin(store, STR("upload"), STR("{}"), id, &e), 0);
+}
+
+/* The store is asked again at once when a job has changed here, otherwise after a while. */
+static void pulses(void **state)
+{
+	char place[160], jobs[128];
+	struct store_opts so = { .url = place };
+	struct web_opts o = { .listen = "127.0.0.1:0", .has_no_auth = true, .version = "test", .log_fd = -1,
+			      .folder = jobs };
+	struct pulse before, after;
+	struct store *store;
+	struct web *w;
+	struct err e = { 0 };
+	int64_t began_ns;
+
+	(void)state;
+	snprintf(place, sizeof(place), "sqlite:%s/pulses.db", dir);
+	snprintf(jobs, sizeof(jobs), "%s/jobs-pulses", dir);
+	assert_int_equal(store_open(&so, &store, &e), 0);
+	assert_int_equal(web_open(&o, &w, &e), 0);
+	w->store = store;
+	pulse_look(w);
+	pulse_get(w, &before);
+	assert_true(before.is_there && before.store_bytes > 0);
+	assert_int_equal(before.n_jobs, 0);
+	do {
+		began_ns = clock_mono_ns();
+		begin_job(store);
+		atomic_fetch_add(&w->job_changes, 1);
+		pulse_look(w);
+		pulse_get(w, &before);
+		begin_job(store);
+		pulse_look(w);
+		pulse_get(w, &after);
+	} while (clock_mono_ns() - began_ns >= 2 * S); /* the machine was too busy to tell */
+	assert_int_equal(before.n_jobs, 1);
+	assert_string_equal(before.jobs[0].kind, "upload");
+	assert_string_equal(before.jobs[0].state, "waiting");
+	assert_int_equal(after.n_jobs, 1);
+	assert_int_equal(after.jobs[0].n, before.jobs[0].n);
+	atomic_fetch_add(&w->job_changes, 1);
+	pulse_look(w);
+	pulse_get(w, &after);
+	assert_int_equal(after.jobs[0].n, before.jobs[0].n + 1);
+	/* It no longer answers: what was known stays. */
+	sql("pulses", "DROP TABLE jobs");
+	atomic_fetch_add(&w->job_changes, 1);
+	pulse_look(w);
+	pulse_get(w, &before);
+	assert_false(before.is_there);
+	assert_int_equal(before.jobs[0].n, after.jobs[0].n);
+	web_free(w);
+	store_close(store);
+}
+
+/* ---- remarks ---- */
+
+#define RUN "{'run_id': 'r', 'backend': 'vllm', 'model_id': 'm', 'date': '20260101-000000', 'num_prompts': " \
+	"6, 'duration': 2, 'completed': 6, 'request_throughput': 2, 'output_throughput': 5}"
+#define MARK "{'series': 's', 'metric': 'm', 'at': 'a', 'kind': 'expected', 'who': 'me'}"
+
+/* 1,000 of a run, 10,000 marks of all trends; and 1,000 filters: all but the last are there. */
 static void remarks(void **state)
 {
 	static const struct rig_request request[] = {
@@ -384,12 +522,12 @@ static void remarks(void **state)
 	reply = rig_ask("POST /api/upload/raw", RUN);
 	assert_non_null(strstr(reply.data, "201 Created"));
 	buf_release(&reply);
-	sql("WITH RECURSIVE n(i) AS (SELECT 1001 UNION ALL SELECT i + 1 FROM n WHERE i < 1999) INSERT INTO "
+	sql("limits", "WITH RECURSIVE n(i) AS (SELECT 1001 UNION ALL SELECT i + 1 FROM n WHERE i < 1999) INSERT INTO "
 	    "annotations (id, run, text, who, at) SELECT i, (SELECT id FROM documents), 't', 'w', i FROM n");
-	sql("WITH RECURSIVE n(i) AS (SELECT 1001 UNION ALL SELECT i + 1 FROM n WHERE i < 10999) INSERT INTO "
+	sql("limits", "WITH RECURSIVE n(i) AS (SELECT 1001 UNION ALL SELECT i + 1 FROM n WHERE i < 10999) INSERT INTO "
 	    "marks (id, series, metric, place, kind, text, who, at) SELECT i, 's', 'm', 'p' || i, 'expected', "
 	    "'', 'w', i FROM n");
-	sql("WITH RECURSIVE n(i) AS (SELECT 1001 UNION ALL SELECT i + 1 FROM n WHERE i < 1999) INSERT INTO "
+	sql("limits", "WITH RECURSIVE n(i) AS (SELECT 1001 UNION ALL SELECT i + 1 FROM n WHERE i < 1999) INSERT INTO "
 	    "presets (id, kind, name, body, at) SELECT i, 'preset', 'p' || i, '{}', i FROM n");
 	rig_check_all(request, COUNT(request));
 	rig_stop();
@@ -400,7 +538,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sent_too_slowly), cmocka_unit_test(read_too_slowly),
 		cmocka_unit_test(too_many), cmocka_unit_test(boards),
-		cmocka_unit_test(remarks),
+		cmocka_unit_test(bodies), cmocka_unit_test(remarks), cmocka_unit_test(figures),
+		cmocka_unit_test(pulses),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
