@@ -191,7 +191,8 @@ static void test_learned(void **state)
 				(char[]){ "Authorization Bearer no-sign-2" }, (char[]){ "--header" },
 				(char[]){ "X-Team: not-secret-3" }, NULL };
 	char *const lines[] = { (char[]){ "HF_TOKEN=hf_line_4" }, (char[]){ "PATH=/usr/bin/12" },
-				(char[]){ "P=http://u:url%2Bpass@h" }, NULL };
+				(char[]){ "P=http://u:url%2Bpass@h" },
+				(char[]){ "ARGS=--api-key sk-args-5 --port 81" }, NULL };
 
 	(void)state;
 	is_shown_as("sk-word-1 hf_line_4", "sk-word-1 hf_line_4");
@@ -203,6 +204,7 @@ static void test_learned(void **state)
 	redact_learn(STR("benchmark"));
 	is_shown_as("sk-word-1, hf_line_4", "***, ***");
 	is_shown_as("no-sign-2", "***");
+	is_shown_as("sk-args-5 at 81", "*** at 81");
 	is_shown_as("not-secret-3 /usr/bin/12", "not-secret-3 /usr/bin/12");
 	is_shown_as("as url%2Bpass and url+pass", "as *** and ***");
 	is_shown_as("quo\"ted-5 and quo\\\"ted-5", "*** and ***");

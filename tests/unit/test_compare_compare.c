@@ -484,6 +484,38 @@ static void gates(void **state)
 	arena_release(&m.a);
 }
 
+/* More failed requests than before are a condition of their own, whatever the others say. */
+static void failed_requests(void **state)
+{
+	static const struct { int before, now; const char *want; } rows[] = {
+		{ 0, 0, NULL }, { 3, 0, NULL }, { 3, 3, NULL }, { 2, 2, NULL },
+		{ 0, 1, "failed requests rose from 0.0 % to 1.0 %" },
+		{ 2, 7, "failed requests rose from 2.0 % to 7.0 %" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct made m = { 0 };
+		const char *folder[] = { arena_printf(&m.a, "f%zua", i), arena_printf(&m.a, "f%zub", i) };
+		struct gate_log log = { .a = &m.a };
+		struct bench_comparison c;
+		struct err e = { 0 };
+
+		for (int k = 0; k < 6; k++)
+			put(&m, arena_printf(&m.a, "%s/%d.json", folder[k % 2], k),
+			    result_of(&m, 1000 + k, k % 2 ? rows[i].now : rows[i].before, 10, ""));
+		assert_int_equal(build(&m, &c, &each, folder[0], folder[1], &e), 0);
+		compare_gate_failures(&c, &log);
+		assert_int_equal(log.n, rows[i].want != NULL);
+		if (rows[i].want) {
+			assert_int_equal(log.item[0].outcome, GATE_FAILED);
+			assert_string_equal(log.item[0].text, rows[i].want);
+		}
+		compare_release(&c);
+		arena_release(&m.a);
+	}
+}
+
 /* ---- scaling, two results, mistakes ---- */
 
 static void scaling(void **state)
@@ -591,7 +623,7 @@ int main(void)
 		cmocka_unit_test(other_work),
 		cmocka_unit_test(invalid),
 		cmocka_unit_test(primary),
-		cmocka_unit_test(gates),
+		cmocka_unit_test(gates), cmocka_unit_test(failed_requests),
 		cmocka_unit_test(scaling),
 		cmocka_unit_test(mistakes),
 		cmocka_unit_test(grids),

@@ -7,6 +7,11 @@
 #include "results/index/derive.h"
 #include "store_rig.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "results/store/trace_files.h"
+
 static struct put_result put_one(struct store *s, const struct read_run *run)
 {
 	struct put_result out = { 0 };
@@ -185,6 +190,93 @@ static void test_all_or_none(void **state)
 	with_stores(all_or_none);
 }
 
+/* ---- traces that a document names ---- */
+
+static void put_trace(const char *name, const char *text)
+{
+	char path[160];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+/* The text with the scratch folder for each @. */
+static const char *with_dir(struct arena *a, const char *text)
+{
+	struct str rest = str_of(text);
+	struct buf out = { 0 };
+	const char *kept;
+
+	while (memchr(rest.p, '@', rest.n)) {
+		buf_add_str(&out, str_cut(&rest, '@'));
+		buf_add_text(&out, dir);
+	}
+	buf_add_str(&out, rest);
+	kept = arena_text(a, buf_str(&out));
+	buf_release(&out);
+	return kept;
+}
+
+#define NAMED(path) "{\"profiling\": {\"traces\": [{\"path\": \"" path "\"}]}}"
+#define SIZED(path, n) "{\"profiling\": {\"traces\": [{\"path\": \"" path "\", \"bytes\": " n "}]}}"
+
+/* In paths @ stands for the scratch folder. The document is @/a/doc.json. */
+static void test_traces_are_found(void **state)
+{
+	static const struct { const char *document, *folder, *found, *note; } rows[] = {
+		{ NAMED("own"), NULL, "@/a/own", "" }, { SIZED("own", "5"), NULL, "@/a/own", "" },
+		{ SIZED("own", "6"), NULL, NULL, "own does not have the size that the document says" },
+		{ NAMED("member"), NULL, "@/a/doc.d/member", "" }, { NAMED("none"), NULL, NULL, "none is missing" },
+		{ NAMED("there"), NULL, NULL, "there is missing" }, { NAMED("there"), "@/b", "@/b/there", "" },
+		{ NAMED("there"), "@/b/", "@/b/there", "" }, { NAMED("@/b/there"), "@/b", "@/b/there", "" },
+		{ NAMED("@/b/there"), "/", "@/b/there", "" }, { NAMED("@/b/there"), "@", "@/b/there", "" },
+		{ NAMED("@/b/there"), NULL, NULL, "@/b/there is not below the document's folder" },
+		{ NAMED("@/ab/near"), NULL, NULL, "@/ab/near is not below" },
+		{ NAMED("../b/there"), NULL, NULL, "../b/there is not below" },
+		{ NAMED("link"), NULL, NULL, "link is not below" }, { NAMED("link"), "@/b", "@/b/there", "" },
+		{ NAMED("doc.d"), NULL, NULL, "doc.d is not a file" }, { NAMED(""), NULL, NULL, " is missing" },
+		{ NAMED("own\\u0000x"), NULL, NULL, " is missing" },
+		{ "{\"profiling\": {\"trace_file_path\": \"own\"}}", NULL, "@/a/own", "" },
+		{ "{\"profiling\": {\"traces\": [7, {\"path\": 7}, {\"path\": \"own\"}, {\"path\": \"./own\"}]}}",
+		  NULL, "@/a/own", "" },
+		{ "{\"profiling\": {\"traces\": [{\"path\": \"x\"}, {\"path\": \"own\"}, {\"path\": \"y\"}]}}",
+		  NULL, "@/a/own", "2 of its 3 traces were left out: x is missing" },
+		{ "{\"profiling\": 7}", NULL, NULL, "" }, { "[", NULL, NULL, "" },
+	};
+	char place[160], from[160];
+
+	(void)state;
+	for (const char *const *p = (const char *const[]){ "a", "a/doc.d", "b", "ab", NULL }; *p; p++) {
+		snprintf(place, sizeof(place), "%s/%s", dir, *p);
+		assert_int_equal(mkdir(place, 0700), 0);
+	}
+	put_trace("a/own", "12345");
+	put_trace("a/doc.d/member", "m");
+	put_trace("b/there", "t");
+	put_trace("ab/near", "n");
+	snprintf(from, sizeof(from), "%s/a/link", dir);
+	assert_int_equal(symlink("../b/there", from), 0);
+	snprintf(place, sizeof(place), "%s/a/doc.json", dir);
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct arena a = { 0 };
+		struct trace_files got;
+		const char *folder = rows[i].folder ? with_dir(&a, rows[i].folder) : NULL;
+
+		trace_files_find(str_of(with_dir(&a, rows[i].document)), place, folder, &a, &got);
+		if (got.n != (rows[i].found != NULL) ||
+		    (got.n && strcmp(got.file->path, with_dir(&a, rows[i].found)) != 0) ||
+		    !strstr(arena_text(&a, got.note), with_dir(&a, rows[i].note)) ||
+		    (!*rows[i].note && got.note.n))
+			fail_msg("row %zu: %zu, %s, %s", i, got.n, got.n ? got.file->path : "",
+				 arena_text(&a, got.note));
+		arena_release(&a);
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -192,6 +284,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_twice),
 		cmocka_unit_test(test_one_batch),
 		cmocka_unit_test(test_all_or_none),
+		cmocka_unit_test(test_traces_are_found),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -6,6 +6,7 @@
 #define STORE_RIG "test_store_columns_c"
 #include "store_rig.h"
 
+#include "results/index/derive.h"
 #include "results/store/known.h"
 #include "results/store/store_internal.h"
 
@@ -248,6 +249,29 @@ static void names_are_known(void **state)
 	assert_true(known_column_count + 300 < COLUMNS_WIDE_MAX);
 }
 
+/* Each listed name once: the rows, ROLE.NAME of those of a server, computed columns. */
+static void listed_names_are_counted(void **state)
+{
+	static const char *const roles[] = { "prefill.", "decode.", "cache.", "proxy." };
+	size_t n = derived_column_count;
+
+	(void)state;
+	for (size_t i = 0; i < known_column_count; i++) {
+		const char *name = known_columns[i].name, *rest = strchr(name, '.');
+		char other[200];
+
+		assert_true(known_is_listed(str_of(name)));
+		n++;
+		for (size_t k = 0; k < COUNT(roles) && strncmp(name, "server.", 7) == 0; k++) {
+			snprintf(other, sizeof(other), "%s%s", roles[k], rest + 1);
+			n += known_is_listed(str_of(other));
+		}
+	}
+	assert_int_equal(known_listed_count(), n);
+	assert_false(known_is_listed(STR("server.modle")) || known_is_listed(STR("decode.completed")) ||
+		     known_is_listed(STR("p12.5_itl_ms")) || known_is_listed(STR("priority.7.completed")));
+}
+
 #define ON_BOTH(test) static void test##_everywhere(void **state) \
 	{ \
 		(void)state; \
@@ -300,7 +324,7 @@ static void damaged_texts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_are_known), cmocka_unit_test(damaged_texts),
+		cmocka_unit_test(names_are_known), cmocka_unit_test(listed_names_are_counted), cmocka_unit_test(damaged_texts),
 		cmocka_unit_test(columns_are_there_from_the_start_everywhere),
 		cmocka_unit_test(a_long_text_goes_beside_everywhere),
 		cmocka_unit_test(an_older_store_gets_them_everywhere),

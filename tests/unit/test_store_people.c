@@ -546,6 +546,11 @@ static void jobs(const char *url)
 	refuses(store_job(s, "0000", &a, &j, e), "there is no job");
 	refuses(store_job_state(s, id, "lost", STR(""), e), "never");
 	refuses(store_job_add(s, "0000", STR("x"), STR("{}"), e), "there is no job");
+	/* Names that cannot be guessed from when they were made. */
+	must(store_job_begin(s, STR("run"), STR("{}"), id, e));
+	must(store_job_begin(s, STR("run"), STR("{}"), other, e));
+	assert_int_equal(strspn(id, "0123456789abcdef"), 16);
+	assert_int_not_equal(strncmp(id, other, 8), 0);
 	store_close(s);
 	arena_release(&a);
 }

@@ -345,6 +345,37 @@ static void left_values_come_in(const char *url)
 	arena_release(&a);
 }
 
+/* The table is made anew for values that are only in the rest, or to be rid of columns; then no more. */
+static void a_table_is_made_anew(const char *url)
+{
+	struct store *s = open_store(url, false);
+	struct arena a = { 0 };
+	struct read_run wide = tagged(&a, "wide", "k", 0, 250, 1), old = tagged(&a, "old", "j", 0, 20, 1);
+	struct repaired done;
+	int64_t columns;
+
+	put(s, &a, &wide);
+	columns = sql_columns(url);
+	must(store_repair(s, &done, e));
+	assert_true(done.is_table_new);
+	assert_true(sql_columns(url) > columns);
+	columns = sql_columns(url);
+	must(store_repair(s, &done, e));
+	assert_false(done.is_table_new);
+	put(s, &a, &old);
+	columns = sql_columns(url);
+	assert_int_equal(remove_run(s, "old"), 1);
+	assert_int_equal(sql_columns(url), columns);
+	must(store_repair(s, &done, e));
+	assert_true(done.is_table_new);
+	assert_true(sql_columns(url) < columns);
+	must(store_repair(s, &done, e));
+	assert_false(done.is_table_new);
+	is_clean(s);
+	store_close(s);
+	arena_release(&a);
+}
+
 /* As a program left it that gave nothing back and counted nothing. */
 static void an_older_store_is_repaired(const char *url)
 {
@@ -447,6 +478,7 @@ ON_BOTH(names_come_back)
 ON_BOTH(a_name_comes_again)
 ON_BOTH(an_index_makes_room)
 ON_BOTH(left_values_come_in)
+ON_BOTH(a_table_is_made_anew)
 ON_BOTH(an_older_store_is_repaired)
 ON_BOTH(hostile_names)
 
@@ -459,6 +491,7 @@ int main(void)
 		cmocka_unit_test(a_name_comes_again_everywhere),
 		cmocka_unit_test(an_index_makes_room_everywhere),
 		cmocka_unit_test(left_values_come_in_everywhere),
+		cmocka_unit_test(a_table_is_made_anew_everywhere),
 		cmocka_unit_test(an_older_store_is_repaired_everywhere),
 		cmocka_unit_test(hostile_names_everywhere),
 	};
