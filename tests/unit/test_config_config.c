@@ -870,6 +870,10 @@ static void test_offline(void **state)
 	       "m --no-enforce-eager --tensor-parallel-size 2");
 	expect("recorded", json_of(json_get(m.x.benchmark, "backend")), "\"sim\"");
 	drop(&m);
+	make(&m, "server: {model: m}\nbenchmark: {mode: latency, fix: [a b, 7], nsight: r.rep, profile: false, "
+	     "num_iters: null, batch_size: 4}\n");
+	expect("lists", offline_of(&m), "--fix a b 7 --nsight=r.rep --batch-size=4 --model m");
+	drop(&m);
 	none_differs();
 }
 

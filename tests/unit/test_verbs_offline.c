@@ -26,6 +26,8 @@ static void latency(void **state)
 		{ "bench latency $W --num-iters 1 --num-iters-warmup 0 --profile"
 		  " --profiler-config.profiler other", E, .env = "PROFILER=proton" },
 		{ "bench latency $W --num-iters 1 --profile", .status = 1, .env = "LACKS=profile" },
+		{ "bench latency --backend sim --model sim --tokenizer sim --num-iters 1 --num-iters-warmup 0"
+		  " --profile", .status = 1 },
 		{ .line = "bench latency $W --num-iters 1 --use-beam-search", .status = 1,
 		  .env = "LACKS=beam" },
 		{ "bench latency $W --num-iters 1 --input-len 4000 --output-len 96 --batch-size 1"

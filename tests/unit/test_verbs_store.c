@@ -12,6 +12,8 @@
 	"\"total_input_tokens\": 60, \"total_output_tokens\": 20, \"request_throughput\": " rate ", " \
 	"\"output_throughput\": 8, \"mean_ttft_ms\": 100, \"median_ttft_ms\": 91" more "}"
 
+#define TRACES ", \"profiling\": {\"traces\": [{\"path\": \"t.json\"}, {\"path\": \"gone.json\"}]}"
+
 /* The answers have the exit status. */
 static void check(const char *const *row, size_t n)
 {
@@ -63,6 +65,7 @@ static void life(void **state)
 		"export --store sqlite:absent.db", "export" S " --format jsonl --output out.jsonl",
 		"ingest a.json" S " --trace t.json", "ingest --trace t.json --run nobody" S,
 		"store check" S,
+		"ingest p.json" S " --no-traces", "ingest p.json" S, "ingest q.json" S, "ingest p.json" S " ",
 		"store archive" S " --filter '{\"column\": \"request_throughput\", \"in\": [2]}'",
 		"export" S " --columns timestamp --shown excluded",
 		"export" S " --columns timestamp,request_throughput",
@@ -92,6 +95,8 @@ static void life(void **state)
 	run_write("b.jsonl", RUN("02", "2", "") "\n" RUN("03", "3", "") "\n");
 	run_write("c.json", "{\"no\": \"run\"}\n");
 	run_write("t.json", "{\"traceEvents\": []}\n");
+	run_write("p.json", RUN("05", "5", ", \"run_id\": \"r-5\"" TRACES) "\n");
+	run_write("q.json", RUN("05", "6", ", \"run_id\": \"r-5\"" TRACES) "\n");
 	mkdir("folder", 0700);
 	run_write("folder/d.json", RUN("04", "4", "") "\n");
 	run_write("folder/notes.txt", "nothing\n");
