@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_base_zip.c - streams that are packed come back the same, in pieces of a known size. */
+/* test_base_zip.c - streams that are packed come back the same, in pieces of a known size; Base64. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -84,11 +84,41 @@ static void gzip_text(void **state)
 	assert_int_equal(zip_unpack(str_of("plain"), room, sizeof(room), &got), ZIP_DAMAGED);
 }
 
+/* bytes NULL: it is refused, and what was there before stays. */
+static void base64(void **state)
+{
+	static const struct { const char *text, *bytes; } rows[] = {
+		{ "", "" }, { "QQ==", "A" }, { "QUI=", "AB" }, { "QUJD", "ABC" }, { "QUJDRA==", "ABCD" },
+		{ "+/+/", "\xfb\xff\xbf" }, { "Q", NULL }, { "QQ", NULL }, { "QQ=", NULL }, { "Q===", NULL },
+		{ "A===", NULL }, { "====", NULL }, { "QQ=A", NULL }, { "=QQQ", NULL }, { "QR==", NULL },
+		{ "QUJ=", NULL }, { "QU-J", NULL }, { "QU J", NULL }, { "QQ==QQ==", NULL }, { "QUJDQQ=", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct buf out = { 0 }, back = { 0 };
+		bool is_good;
+
+		buf_add_text(&out, "then");
+		is_good = base64_decode(str_of(rows[i].text), &out);
+		if (is_good != (rows[i].bytes != NULL) || strncmp(out.data, "then", 4) != 0 ||
+		    strcmp(out.data + 4, is_good ? rows[i].bytes : "") != 0)
+			fail_msg("'%s' is '%s'", rows[i].text, out.data);
+		if (is_good) {
+			base64_encode((struct str){ out.data + 4, out.len - 4 }, &back);
+			buf_add_text(&back, "");
+			assert_string_equal(back.data, rows[i].text);
+		}
+		buf_release(&back);
+		buf_release(&out);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(streams),
-		cmocka_unit_test(gzip_text),
+		cmocka_unit_test(gzip_text), cmocka_unit_test(base64),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,6 +86,30 @@ static void test_kinds(void **state)
 		expect(i);
 }
 
+/* An empty segment of EXIF data is as good as none: a later one counts, as with Pillow. */
+static void test_exif_after_an_empty_one(void **state)
+{
+	static const char empty[] = "\xff\xe1\0\x08" "Exif\0\0";
+	struct buf bytes = { 0 }, both = { 0 };
+	struct err e = { 0 };
+	struct image m;
+	size_t row = 0;
+
+	(void)state;
+	while (strcmp(pictures[row].name, "jpeg turned") != 0)
+		row++;
+	assert_true(base64_decode(str_of(pictures[row].base64), &bytes));
+	buf_add(&both, bytes.data, 2);
+	buf_add(&both, empty, sizeof(empty) - 1);
+	buf_add(&both, bytes.data + 2, bytes.len - 2);
+	assert_int_equal(image_decode(buf_str(&both), true, &m, &e), 0);
+	assert_int_equal(m.width, pictures[row].width);
+	assert_int_equal(m.height, pictures[row].height);
+	image_release(&m);
+	buf_release(&bytes);
+	buf_release(&both);
+}
+
 static void test_png_comes_back(void **state)
 {
 	static const uint32_t sizes[][2] = { { 1, 1 }, { 7, 300 }, { 640, 3 }, { 256, 256 } };
@@ -215,7 +239,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_jpeg_equals_pillow),
-		cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_kinds), cmocka_unit_test(test_exif_after_an_empty_one),
 		cmocka_unit_test(test_png_comes_back),
 		cmocka_unit_test(test_cut_short),
 		cmocka_unit_test(test_bombs),

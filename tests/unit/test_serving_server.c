@@ -2,6 +2,8 @@
 /* test_serving_server.c - the simulator as a server: paths, connections, options, TLS. */
 #include "sim_rig.h"
 
+#include <sys/resource.h>
+
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
@@ -164,6 +166,45 @@ static void test_connections(void **state)
 	reply_release(&reply);
 	client_close(&c);
 	buf_release(&body);
+	rig_stop(&r);
+	rig_release(&r);
+}
+
+/* Without descriptors a connection waits until there are some again. */
+static void test_no_descriptors(void **state)
+{
+	struct sock_addr addr[SOCK_ADDRS_MAX];
+	struct rlimit usual, none;
+	struct client first, c = { 0 };
+	struct pollfd answer;
+	struct reply reply;
+	struct rig r;
+
+	(void)state;
+	rig_init(&r);
+	rig_start(&r);
+	first = client_open(&r); /* its descriptor stays in use */
+	client_ask(&first, "GET", "/version", "", "");
+	reply = client_read(&first);
+	reply_release(&reply);
+	assert_true(sock_resolve("127.0.0.1", sim_port(r.sim), addr, NULL) > 0);
+	c.fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
+	none = usual;
+	none.rlim_cur = (rlim_t)dup(c.fd);
+	close((int)none.rlim_cur);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_true(connect(c.fd, &addr->any, addr->len) == 0 || errno == EINPROGRESS);
+	client_wait(c.fd, POLLOUT);
+	client_ask(&c, "GET", "/version", "", "");
+	answer = (struct pollfd){ .fd = c.fd, .events = POLLIN };
+	assert_int_equal(poll(&answer, 1, 150), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
+	reply = client_read(&c);
+	assert_int_equal(reply.status, 200);
+	reply_release(&reply);
+	client_close(&c);
+	client_close(&first);
 	rig_stop(&r);
 	rig_release(&r);
 }
@@ -357,7 +398,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_paths),
 		cmocka_unit_test(test_api_key),
-		cmocka_unit_test(test_connections),
+		cmocka_unit_test(test_connections), cmocka_unit_test(test_no_descriptors),
 		cmocka_unit_test(test_clients_that_leave_or_lag),
 		cmocka_unit_test(test_unix_socket),
 		cmocka_unit_test(test_bad_options),

@@ -190,6 +190,21 @@ static void mask_moments(struct buf *b)
 		mask_key(b, key[i]);
 }
 
+#define MODELLED_S 10
+
+/* What took place within some seconds took no longer, but for a few that are modelled. */
+static void check_walls(const struct buf *b, double seconds)
+{
+	static const char key[] = "\"wall_s\": ";
+
+	for (const char *at = b->data; at && (at = strstr(at, key));) {
+		double wall_s = strtod(at += sizeof(key) - 1, NULL);
+
+		if (!(wall_s >= 0 && wall_s <= seconds + MODELLED_S))
+			fail_msg("%g s within %g s: %s", wall_s, seconds, b->data);
+	}
+}
+
 #define LOAD(args) "{\"id\": 1, \"type\": \"load\", \"args\": [" args "], \"mm_stats\": true}"
 #define PUT(requests) "{\"id\": 2, \"type\": \"put\", \"is_first\": true, \"requests\": [" requests "]}"
 #define TEXT "{\"prompt\": \"one two three\", \"output_len\": 4}"
@@ -281,6 +296,7 @@ static void put_file(struct buf *out, const char *path)
 static void converse(size_t i)
 {
 	struct host *h = mem_alloc(sizeof(*h)); /* one that stays uses it to the end */
+	int64_t began_ns = clock_mono_ns();
 	struct buf out = { 0 };
 	pthread_t thread;
 	int fd[2];
@@ -316,6 +332,7 @@ static void converse(size_t i)
 		close(fd[1]);
 	}
 	close(fd[0]);
+	check_walls(&out, (double)(clock_mono_ns() - began_ns) * 1e-9);
 	mask_moments(&out);
 	answers_release(&out);
 }

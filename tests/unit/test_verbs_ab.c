@@ -34,6 +34,9 @@ static void ab(void **state)
 		  " --tokenizer sim --request-id-prefix t- --max-concurrency 1 --num-prompts 3"
 		  " --max-pairs 1",
 		  .status = 1, .mask = VERB_TIMES, .varies = ab_varies },
+		{ "bench ab --base-url http://127.0.0.1:$S --base-url http://127.0.0.1:$E --model sim"
+		  " --tokenizer sim --ready-check-timeout-sec 0 --max-concurrency 1 --num-prompts 2 --max-pairs 1",
+		  .status = 1, .mask = VERB_TIMES, .varies = ab_varies },
 		{ .line = "bench ab --base-url http://127.0.0.1:9 --base-url http://127.0.0.1:$S"
 		  " --model sim"
 		  " --tokenizer sim --max-concurrency 1 --num-prompts 2", .status = 1 },
@@ -88,6 +91,7 @@ static int setup(void **state)
 	if (serve_setup(state) < 0)
 		return -1;
 	verb_sim("Q", "--ttft-ms 4 --itl-ms 0.5");
+	verb_sim("E", "--ttft-ms 1 --fault status=429");
 	verb_free_port("P");
 	verb_free_port("R");
 	return 0;

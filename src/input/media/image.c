@@ -82,7 +82,7 @@ static struct str from_jpeg(struct str s)
 		}
 		if (marker == 0xda || n < 2 || n > s.n - at - 2)
 			break;
-		if (marker == 0xe1 && n >= 8 && memcmp(s.p + at + 4, "Exif\0\0", 6) == 0)
+		if (marker == 0xe1 && n > 8 && memcmp(s.p + at + 4, "Exif\0\0", 6) == 0)
 			return (struct str){ s.p + at + 10, n - 8 };
 		at += 2 + n;
 	}
