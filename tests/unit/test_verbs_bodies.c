@@ -62,6 +62,8 @@ static void bodies(void **state)
 #define DRY "bench serve --model sim --tokenizer sim --dry-run --dump-workload w.jsonl --seed 3" \
 	" --request-id-prefix t- "
 
+#define TIMED "--dataset-name trace --dataset-path trace.jsonl"
+
 static void workloads(void **state)
 {
 	static const struct verb_case cases[] = {
@@ -85,6 +87,11 @@ static void workloads(void **state)
 		  .files = "w.jsonl" },
 		{ DRY SMALL " --prompt-salt fresh:abc --warmup-pass same", .files = "w.jsonl" },
 		{ DRY SMALL " --duration 2 --request-rate 4", .files = "w.jsonl" },
+		/* At times of their own, faster, or at those of the options. */
+		{ DRY TIMED, .files = "w.jsonl" }, { DRY TIMED " --request-rate 9", .files = "w.jsonl" },
+		{ DRY TIMED " --no-self-timed --request-rate 9 --burstiness 0.5", .files = "w.jsonl" },
+		{ .line = DRY TIMED " --repeat-count 2", .status = 2 },
+		{ .line = DRY SMALL " --self-timed", .status = 2 },
 		{ .line = DRY SMALL " --plot-load-pattern --request-rate 9"
 		  " --result-filename load.json" },
 		{ DRY "--random-input-len-dist uniform:3,9 --random-output-len-dist uniform:2,4"
@@ -96,6 +103,9 @@ static void workloads(void **state)
 	};
 
 	(void)state;
+	spew("trace.jsonl", "{\"timestamp\": 500, \"input_length\": 6, \"output_length\": 3, \"hash_ids\": [1]}\n"
+	     "{\"timestamp\": 750, \"input_length\": 8, \"output_length\": 2, \"hash_ids\": [1]}\n"
+	     "{\"timestamp\": 2500, \"input_length\": 5, \"output_length\": 4, \"hash_ids\": [2]}\n");
 	verb_check_all(cases, COUNT(cases));
 }
 

@@ -70,9 +70,44 @@ static void failures(void **state)
 	verb_check_all(cases, COUNT(cases));
 }
 
+/* The processes of servers of this machine, each once whatever addresses it has. */
+static void watched(void **state)
+{
+#define WATCHED(urls) { "bench serve --base-urls " urls " --model sim --tokenizer sim " QUICK " " SMALL \
+	" --system-metrics process --output-json watched.json", .mask = VERB_NO_OUT | VERB_NO_ERR }
+	static const struct verb_case row[] = {
+		WATCHED("http://127.0.0.1:$S http://127.0.0.1:$B"),
+		WATCHED("http://127.0.0.1:$S http://localhost:$S http://127.0.0.1:$B"),
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(row); i++) {
+		const struct json_value *system, *list;
+		struct json_value *v;
+		struct arena a = { 0 };
+		struct buf text = { 0 };
+		struct err e = { 0 };
+
+		verb_check(&row[i]);
+		assert_int_equal(file_read("watched.json", 1 << 24, &text, &e), 0);
+		assert_int_equal(json_parse(&a, buf_str(&text), &v, &e), 0);
+		system = json_get(json_get(v, "profllm"), "system");
+		list = json_get(system, "processes");
+		assert_int_equal(list->count, 2);
+		assert_int_equal(json_get(system, "not_watched")->kind, JSON_NULL);
+		for (size_t k = 0; k < 2; k++) {
+			assert_true(str_is(json_text(json_get(&list->item[k], "name"), STR("")), "server"));
+			assert_true(json_real(json_get(&list->item[k], "pid"), 0) == (double)verb_server[k]);
+		}
+		buf_release(&text);
+		arena_release(&a);
+	}
+}
+
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(reports), cmocka_unit_test(failures) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(reports), cmocka_unit_test(failures),
+		cmocka_unit_test(watched) };
 
 	if (argc > 1)
 		return profllm_main(argc, argv);
