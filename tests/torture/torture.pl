@@ -222,13 +222,13 @@ sub execute {
 	return $run;
 }
 
-# Processes of the tortured program that do not end; they are killed.
+# Processes of the run, gnuplot's included, that do not end; they are killed.
 sub left_running {
 	my $deadline = time + 15;
 	my @left;
 
 	while (1) {
-		@left = grep { (readlink("/proc/$_/exe") // '') eq $tortured && !has_exited($_)
+		@left = grep { !has_exited($_)
 			&& (slurp("/proc/$_/environ") // '') =~ /INJECT=\Q$shared\E\0/ }
 			map { m,/proc/(\d+), } glob '/proc/[0-9]*';
 		return 0 if !@left;
