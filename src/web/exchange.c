@@ -511,7 +511,10 @@ void exchange_work(struct exchange *x)
 	begin_answer(a);
 	if (x->route->flags & ROUTE_READS)
 		make_tag(x, body);
-	if (*x->etag && exchange_has_tag(x, x->etag)) {
+	if (!(x->route->flags & ROUTE_QUICK) && store_is_replaced(r->store)) {
+		exchange_refuse(x, 503, "the store was replaced by `profllm restore`: restart this "
+				"dashboard");
+	} else if (*x->etag && exchange_has_tag(x, x->etag)) {
 		web_bytes(a, NULL);
 		a->status = 304;
 	} else if (read_body(x, body, &e) < 0 || params_check(x, &e) < 0 ||

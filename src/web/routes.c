@@ -643,7 +643,8 @@ static int health(const struct web_request *r, struct web_answer *a, struct err 
 	if (metrics_runs(r, &runs, e) < 0)
 		return -1;
 	pulse_get(r->web, &p);
-	json_member_text(&a->json, "status", p.is_there ? "ok" : "store does not answer");
+	json_member_text(&a->json, "status", p.is_there ? "ok" : p.is_replaced ?
+			 "store was replaced" : "store does not answer");
 	json_member_f64(&a->json, "store_silent_s", p.silent_s);
 	json_member_text(&a->json, "version", o->version);
 	json_member_text(&a->json, "store", store_kind(r->store));
@@ -665,6 +666,9 @@ static int ready(const struct web_request *r, struct web_answer *a, struct err *
 	if (p.is_there)
 		return health(r, a, e);
 	a->status = 503;
+	if (p.is_replaced)
+		return err_set(e, ERR_USAGE, "the store was replaced by `profllm restore`: restart "
+			       "this dashboard");
 	web_set_header(r, a, "Retry-After", "5");
 	return err_set(e, ERR_USAGE, "the store has not answered for %.0f s", p.silent_s);
 }

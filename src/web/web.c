@@ -302,7 +302,8 @@ void pulse_get(struct web *w, struct pulse *out)
 
 	pthread_mutex_lock(&p->lock);
 	silent = clock_mono_ns() - p->answered_ns;
-	out->is_there = !p->has_failed && silent < SILENT_NS;
+	out->is_replaced = store_is_replaced(w->store);
+	out->is_there = !p->has_failed && !out->is_replaced && silent < SILENT_NS;
 	out->silent_s = (double)silent / 1e9;
 	out->store_bytes = p->store_bytes;
 	out->n_jobs = p->n_jobs;

@@ -222,7 +222,8 @@ void log_say(struct web *w, const struct exchange *x, const char *level, const c
 
 /* The store's latest report, and when it came; reading it does not ask the store. */
 struct pulse {
-	bool is_there;                 /* it answers */
+	bool is_there;                 /* it answers, with the contents that the dashboard knows */
+	bool is_replaced;              /* store_is_replaced */
 	double silent_s;               /* since it answered last */
 	double store_bytes;            /* NAN: not known yet */
 	struct job_count jobs[STORE_JOB_COUNTS_MAX];

@@ -471,6 +471,30 @@ static void failed_early(void **state)
 	rig_end(&r);
 }
 
+/* Nothing but failed runs: no comparison, and why. Repeats of a configuration are known as such. */
+static void only_failed(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 3; i++) {
+		rig_text(&r, "status", "failed");
+		rig_text(&r, "tags.side", i < 2 ? "a" : "b");
+		if (i < 2)
+			rig_number(&r, "configuration", 17);
+		rig_run(&r, 0);
+	}
+	v = rig_ask(&r, analyse_compare, "{" AB "}");
+	assert_int_equal(rig_count(v, "comparisons"), 0);
+	assert_true(rig_has_note(v, "all 2 runs of A failed and have no results"));
+	assert_true(rig_has_note(v, "B failed and has no results"));
+	rig_near(v, "groups/0/configuration", 17);
+	assert_int_equal(rig_at(v, "groups/1/configuration")->kind, JSON_NULL);
+	rig_end(&r);
+}
+
 /* A question without an answer: one sentence. */
 static void no_answer(struct rig *r, const char *body, const char *words)
 {
@@ -549,7 +573,8 @@ int main(void)
 		cmocka_unit_test(parameters), cmocka_unit_test(both_ways),
 		cmocka_unit_test(matching), cmocka_unit_test(no_part),
 		cmocka_unit_test(not_comparable), cmocka_unit_test(only_valid),
-		cmocka_unit_test(failed_early), cmocka_unit_test(unanswerable),
+		cmocka_unit_test(failed_early), cmocka_unit_test(only_failed),
+		cmocka_unit_test(unanswerable),
 		cmocka_unit_test(refusals),
 	};
 

@@ -195,6 +195,30 @@ static void many_repeats(void **state)
 	rig_end(&r);
 }
 
+/* A number that is a median opens the run nearest to it. One row is not said to lead. */
+static void one_row(void **state)
+{
+	static const double rate[] = { 100, 310, 300 };
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 3; i++)
+		make(&r, (struct made){ .gpu = "a", .load = 8, .user = 9, .gpu_rate = rate[i] });
+	make(&r, (struct made){ .gpu = "a", .load = 1, .user = 40, .gpu_rate = 40 });
+	v = rig_ask(&r, analyse_overview, "{}");
+	rig_near(v, "rows/0/cells/1/tokens_per_s_per_gpu", 300);
+	rig_near(v, "rows/0/cells/1/id", 3);
+	assert_int_equal(rig_count(v, "rows/0/cells/1/ids"), 3);
+	rig_same(v, "sentence", "a reaches 300 tokens/s/GPU at high load and 40 tokens/s/user at low load.");
+	v = rig_ask(&r, analyse_overview, "{\"need\": {\"tokens_per_s_per_user\": 5}}");
+	rig_near(v, "at_need/0/id", 3);
+	v = rig_ask(&r, analyse_overview, "{\"rank\": \"usd\"}");
+	rig_same(v, "sentence", "No price of a GPU hour is set, so nothing can be ranked by cost.");
+	rig_end(&r);
+}
+
 static void invalid_would_lead(void **state)
 {
 	struct json_value *v;
@@ -398,6 +422,20 @@ static void versions_alike(void **state)
 	assert_int_equal(rig_at(v, "versions/0/verdict")->kind, JSON_NULL);
 	assert_non_null(strstr(json_text(rig_at(v, "versions/0/text"), STR("")).p, "no configuration"));
 	rig_end(&r);
+	/* All runs of the newest version failed: nothing is equal. */
+	rig_begin(&r);
+	for (int i = 0; i < 2; i++) {
+		rig_text(&r, "suite", "grid");
+		rig_text(&r, "workload", "Llama-8B");
+		rig_text(&r, "environment.server.version", i ? "0.13.0" : "0.12.0");
+		rig_text(&r, "status", i ? "failed" : "success");
+		if (!i)
+			rig_number(&r, "output_throughput", 100);
+		rig_run(&r, 0);
+	}
+	v = rig_ask(&r, analyse_overview, "{}");
+	rig_same(v, "versions/0/text", "no configuration has a valid result of both");
+	rig_end(&r);
 }
 
 /* Too many runs for a page that must open at once: named, and not compared. */
@@ -453,6 +491,7 @@ int main(void)
 		cmocka_unit_test(best_of_each_load), cmocka_unit_test(loads_of_two_kinds),
 		cmocka_unit_test(within_a_need),
 		cmocka_unit_test(level), cmocka_unit_test(many_repeats),
+		cmocka_unit_test(one_row),
 		cmocka_unit_test(invalid_would_lead),
 		cmocka_unit_test(all_invalid), cmocka_unit_test(few_runs),
 		cmocka_unit_test(default_workload), cmocka_unit_test(changes),

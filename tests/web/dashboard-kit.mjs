@@ -15,7 +15,7 @@ let started = 0;
 const ACCESS = ['--auth-token-file', '--open-read', '--no-auth'];
 
 /**
- * { url, child, stop() }; log: what it wrote on stderr. It needs no token, unless args say who may ask;
+ * { url, child, store, stop() }; log: what it wrote on stderr. It needs no token, unless args say who may ask;
  * 'made-token' among them: it makes one itself.
  */
 export async function dashboard(...given) {
@@ -23,11 +23,12 @@ export async function dashboard(...given) {
 	if (!given.some((word) => word === 'made-token' || ACCESS.includes(word)))
 		args.unshift('--no-auth');
 	const name = `dashboard-${++started}`, file = join(scratch, `${name}.port`);
+	const store = `sqlite:${join(scratch, `${name}.db`)}`;
 	const child = spawn(program, ['dashboard', '--listen', '127.0.0.1:0', '--port-file', file,
-		'--store', `sqlite:${join(scratch, `${name}.db`)}`, ...args],
+		'--store', store, ...args],
 	{ cwd: scratch, stdio: ['ignore', 'ignore', 'pipe'],
 		env: { ...process.env, XDG_STATE_HOME: join(scratch, 'state') } });
-	const it = { child, url: '', log: '' };
+	const it = { child, url: '', log: '', store };
 	const end = () => child.kill('SIGKILL');
 	process.on('exit', end);
 	child.stderr.on('data', (d) => { it.log += d; });

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // dashboard-overview.mjs: the first page. Every number is the API's and opens its run; an empty store
 // shows the first steps; a recorded answer shows what the sample's runs do not have.
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { launch, root } from './browser.mjs';
 import { accessible, ask, dashboard, isShown, tab, upload } from './dashboard-kit.mjs';
 import { series, study } from './dashboard-sample.mjs';
-import { becomes, equal, main, ok, output } from './tap.mjs';
+import { becomes, equal, main, ok, output, program, scratch } from './tap.mjs';
 
 const API = '/api/analysis/overview', TABLE = '.best-table';
 const SAMPLE = join(root, 'web/src/app/pages/overview/sample.json');
@@ -49,12 +50,39 @@ async function empty(browser) {
 		'which offers the first steps, and nothing else');
 	equal(await page.textContent('.welcome pre'), 'profllm ingest results/', 'a line for the shell');
 	await accessible(page, 'first steps');
+	for (const path of ['trends', 'compare', 'plan', 'charts']) {
+		await page.goto(`${it.url}/${path}`);
+		await becomes(() => page.textContent('.state-title').catch(() => ''),
+			path === 'charts' ? 'Nothing to draw yet' : 'No runs yet', `${path} says that there is nothing`);
+	}
+	await page.goto(`${it.url}/`);
 	await page.click('.welcome a:has-text("Open Launch")');
 	await becomes(() => page.$eval('textarea', (e) => e.value.includes('sim')).catch(() => false), true,
 		'the first experiment is ready to be started');
 	equal(wrong, [], 'nothing went wrong');
 	await context.close();
 	await it.stop();
+}
+
+/** The store is replaced under a page: it does not go on with runs that are no longer there. */
+async function restored(browser) {
+	const other = await dashboard(), it = await dashboard(), backup = join(scratch, 'other.backup');
+	await upload(other.url, study().slice(0, 6));
+	await upload(it.url, study().slice(0, 3));
+	const run = (...args) => equal(spawnSync(program, args, { encoding: 'utf8' }).status, 0, args[0]);
+	run('backup', backup, '--store', other.store);
+	const { page, context } = await tab(browser, `${it.url}/runs`);
+	await page.waitForSelector('.tile [data-value]');
+	run('restore', backup, '--store', it.store, '--force');
+	await becomes(() => page.textContent('.pulse.bad').catch(() => ''),
+		'Store was restored: restart the dashboard', 'a page says that its store was replaced');
+	await page.waitForSelector('.state.failure:has-text("restart this dashboard")');
+	const answer = await fetch(`${it.url}/api/data/experiments/1`), ready = await fetch(`${it.url}/api/health/ready`);
+	equal([answer.status, ready.status], [503, 503], 'and nothing is answered from the old contents');
+	await context.close();
+	await it.stop();
+	equal(it.log.split('was replaced by').length, 2, 'the log says it once');
+	await other.stop();
 }
 
 /** What the sample's own documents say: the most tokens/s/GPU at the highest load, and the slower commit. */
@@ -311,6 +339,7 @@ await main(async () => {
 	const browser = await launch();
 	mkdirSync(join(output, 'screenshots'), { recursive: true });
 	await empty(browser);
+	await restored(browser);
 	await sample(browser);
 	const it = await dashboard();
 	const loaded = study().map((d) => {

@@ -488,6 +488,9 @@ int setups_legend(struct setups *s, size_t metric, struct err *e);
 struct setup_point *setups_points(const struct setups *s, const bool *counts, size_t *n);
 struct folded setups_fold(const struct setups *s, const struct setup_point *p, size_t metric,
 			  const bool *keep);
+/* The place in p->member of the run to open for a median: the kept one nearest to it; else p->n. */
+size_t setups_typical(const struct setups *s, const struct setup_point *p, size_t metric,
+		      const bool *keep);
 double setups_metric(const struct setups *s, size_t metric, size_t row);
 struct value setups_fact(const struct setups *s, enum setup_fact fact, size_t row);
 struct value setups_value(const struct setups *s, const struct differing *d, size_t row);

@@ -749,3 +749,20 @@ struct folded setups_fold(const struct setups *s, const struct setup_point *p, s
 		free(x);
 	return out;
 }
+
+size_t setups_typical(const struct setups *s, const struct setup_point *p, size_t metric,
+		      const bool *keep)
+{
+	double median = setups_fold(s, p, metric, keep).value, nearest = INFINITY;
+	size_t out = p->n;
+
+	for (size_t i = 0; i < p->n; i++) {
+		double away = fabs(setups_metric(s, metric, p->member[i]) - median);
+
+		if (keep[p->member[i]] && (out == p->n || away < nearest)) {
+			nearest = away;
+			out = i;
+		}
+	}
+	return out;
+}

@@ -671,12 +671,16 @@ static void put_tips(const struct curves *c, struct json_writer *w, const struct
 static void put_point(const struct curves *c, struct json_writer *w, const struct drawn *d)
 {
 	static const char *const key[2][3] = { { "x", "x_min", "x_max" }, { "y", "y_min", "y_max" } };
-	size_t shown = 0;
+	size_t shown = 0, typical = setups_typical(&c->s, d->p, 1, rows_of(c, d));
 
 	json_begin_object(w);
-	json_member_array(w, "ids");
+	json_member_array(w, "ids"); /* the first is the one that pages open */
+	if (typical < d->p->n) {
+		json_put_int(w, c->s.rows.id[d->p->member[typical]]);
+		shown++;
+	}
 	for (size_t i = 0; i < d->p->n && shown < ANALYSE_IDS_SHOWN_MAX; i++)
-		if (rows_of(c, d)[d->p->member[i]]) {
+		if (i != typical && rows_of(c, d)[d->p->member[i]]) {
 			json_put_int(w, c->s.rows.id[d->p->member[i]]);
 			shown++;
 		}

@@ -351,23 +351,22 @@ static void put_cell(const struct overview *o, struct json_writer *w, size_t row
 	const struct best *b = &o->best[row][load];
 	const struct setup_point *p = b->p ? b->p : b->invalid_at;
 	const bool *listed = b->p ? o->keep[o->rank[load]] : o->is_invalid[o->rank[load]];
-	size_t n = 0;
+	size_t n = 0, typical;
 
 	if (!p) {
 		json_put_null(w);
 		return;
 	}
+	typical = setups_typical(&o->s, p, o->rank[load], listed);
+	assert(typical < p->n);
 	json_begin_object(w);
-	for (size_t i = 0; i < p->n && n < ANALYSE_IDS_SHOWN_MAX; i++) {
-		if (!listed[p->member[i]])
-			continue;
-		if (!n++) {
-			json_member_int(w, "id", o->s.rows.id[p->member[i]]);
-			json_member_array(w, "ids");
+	json_member_int(w, "id", o->s.rows.id[p->member[typical]]);
+	json_member_array(w, "ids");
+	for (size_t i = 0; i < p->n && n < ANALYSE_IDS_SHOWN_MAX; i++)
+		if (listed[p->member[i]]) {
+			json_put_int(w, o->s.rows.id[p->member[i]]);
+			n++;
 		}
-		json_put_int(w, o->s.rows.id[p->member[i]]);
-	}
-	assert(n > 0);
 	json_end_array(w);
 	json_member_text(w, "configuration", setups_name(&o->s, p->member[0], ""));
 	for (size_t m = 0; m < sizeof(key) / sizeof(*key); m++)
@@ -423,12 +422,11 @@ static void put_at_need(const struct overview *o, struct json_writer *w)
 	json_member_array(w, "at_need");
 	for (size_t i = 0; has_need && i < o->n_rows; i++) {
 		struct best b = best_of(o, o->row[i], NAN, GPU);
-		size_t k = 0;
+		size_t k;
 
 		if (!b.p)
 			continue;
-		while (!o->keep[GPU][b.p->member[k]])
-			k++;
+		k = setups_typical(&o->s, b.p, GPU, o->keep[GPU]);
 		json_begin_object(w);
 		json_member_text(w, "name", row_name(o, i));
 		json_member_int(w, "id", o->s.rows.id[b.p->member[k]]);
@@ -441,6 +439,15 @@ static void put_at_need(const struct overview *o, struct json_writer *w)
 /* ---- the sentence ---- */
 
 #define NO_ROW SIZE_MAX
+
+/* "3,725 tokens/s/GPU", "P99 TTFT of 110 ms" */
+static const char *value_text(const struct overview *o, size_t load, double v)
+{
+	size_t metric = o->rank[load];
+
+	return arena_printf(o->r->arena, "%s%s %s", metric == TTFT_P99 ? "a P99 TTFT of " : "",
+			    setups_number(o->r->arena, v), column_unit(metrics[metric]));
+}
 
 /*
  * "b200 leads at high load with 3,725 tokens/s/GPU (TP1)." *leader: the row that is the only leader
@@ -463,7 +470,7 @@ static void add_leader(struct buf *b, const struct overview *o, size_t load, siz
 	}
 	if (!best)
 		return;
-	is_same = n == 1 && last == *leader && o->n_rows > 1;
+	is_same = n == 1 && last == *leader;
 	*leader = n == 1 ? last : NO_ROW;
 	if (is_same)
 		b->len--; /* the full stop */
@@ -475,14 +482,23 @@ static void add_leader(struct buf *b, const struct overview *o, size_t load, siz
 		}
 	if (!is_same)
 		buf_add_text(b, n > 1 ? " are level" : o->n_rows == 1 ? " reaches" : " leads");
+	if (o->n_rows == 1)
+		buf_printf(b, " %s", value_text(o, load, best->value.value));
 	if (o->n_loads > 1)
 		buf_printf(b, " at %s load", at[o->n_loads == 2 && load ? 2 : load]);
-	buf_printf(b, "%s %s %s", o->n_rows == 1 && o->n_loads == 1 ? "" : " with",
-		   setups_number(o->r->arena, best->value.value),
-		   column_unit(metrics[o->rank[load]]));
+	if (o->n_rows > 1)
+		buf_printf(b, " with %s", value_text(o, load, best->value.value));
 	if (n == 1 && *setups_name(&o->s, best->p->member[0], ""))
 		buf_printf(b, " (%s)", setups_name(&o->s, best->p->member[0], ""));
 	buf_add_char(b, '.');
+}
+
+/* Why no run has the metric that is ranked by. */
+static const char *none_text(const struct overview *o)
+{
+	return o->wanted == USD ? "No price of a GPU hour is set, so nothing can be ranked by cost." :
+	       o->wanted == KW ? "The power is not known, so nothing can be ranked by it." :
+	       "No run has the metric that is ranked by.";
 }
 
 static const char *sentence_of(const struct overview *o)
@@ -496,8 +512,10 @@ static const char *sentence_of(const struct overview *o)
 		if (i == 0 || i + 1 == o->n_loads)
 			add_leader(&b, o, i, &leader);
 	if (!b.len)
-		buf_add_text(&b, isnan(o->need_user) && isnan(o->need_ttft_ms) ?
-				 "No run counts." : "No run meets the need.");
+		buf_add_text(&b, !has_any(o, o->n_loads ? o->rank[0] : OUTPUT) ?
+				 none_text(o) : isnan(o->need_user) && isnan(o->need_ttft_ms) ?
+				 "No run counts: they failed or are INVALID." :
+				 "No run meets the need.");
 	for (size_t i = 0; i < o->n_rows; i++)
 		for (size_t k = 0; k < o->n_loads; k++)
 			leading += o->best[i][k].would_lead;

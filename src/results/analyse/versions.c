@@ -169,6 +169,8 @@ static const char *counts_text(struct arena *a, const struct json_value *m, int 
 	long long good = better < 0 ? down : up, bad = better < 0 ? up : down;
 	const char *const *word = words[better != 0];
 
+	if (!all)
+		return "no configuration has a valid result of both";
 	if (!good && !bad)
 		return arena_printf(a, "equal in %lld of %lld", all, all);
 	if (!good || !bad)

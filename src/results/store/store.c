@@ -236,9 +236,11 @@ static int follow_to_end(struct store *s, struct index *x, int64_t from, struct 
 		return -1;
 	if (*change == from)
 		return 0;
-	if (from >= 0 && !MIGRATE_SAME_STORE(from, *change))
+	if (from >= 0 && !MIGRATE_SAME_STORE(from, *change)) {
+		atomic_store(&s->is_replaced, true);
 		return err_set(e, ERR_RUN, "%s was replaced by `profllm restore` while this "
 			       "program ran: restart it", s->shown);
+	}
 	if (from >= 0 && db_integer(d, "SELECT last FROM numbers WHERE name = 'rewritten'", NULL, 0, 0,
 				    &rewritten, e) < 0)
 		return -1;
@@ -302,11 +304,19 @@ int store_index_anew(struct store *s, struct err *e)
 	return db_end(s->writer, store_follow(s, s->writer, &change, e), e);
 }
 
+bool store_is_replaced(const struct store *s)
+{
+	return atomic_load(&s->is_replaced);
+}
+
 static int refresh(struct store *s, struct err *e)
 {
 	int64_t change = 0;
-	int rc = store_may_ask(s, e);
+	int rc;
 
+	if (store_is_replaced(s)) /* the refresh that found it has said so */
+		return 0;
+	rc = store_may_ask(s, e);
 	if (!rc)
 		rc = change_number(s->writer, &change, e);
 	if (rc || (change == s->sequence && !s->is_index_bad))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import {
-	GROUPS_MAX, keptCodec, namesOf, nearColumns, ofChosen, ofKept, ofRuns, ofValues,
+	GROUPS_MAX, keptCodec, namesOf, nearColumns, ofChosen, ofKept, ofRepeats, ofRuns,
+	ofValues,
 } from '../../../web/src/app/pages/compare/groups';
 import {
 	answerOf, bestBaseline, commonReason, countsText, headlineOf, noticesOf, shownComparison,
@@ -238,6 +239,15 @@ it('makes groups of runs, of values, and of what was put together', () => {
 		{ name: 'tp 2', ids: [6] }, { name: 'missing', ids: [8] }]);
 });
 
+it('compares chosen repeats of one configuration as one group', () => {
+	const names: CompareParameter = { column: 'name', group: 'run', differs: 'between',
+		values: ['a 1', 'a 2', 'b 1', 'c'].map((value) => [{ value, count: 1 }]) };
+	expect(ofRepeats([4, 5, 6, 7], [11, 11, 22, null], [names])).toEqual([{ name: 'a 1', ids: [4, 5] },
+		{ name: 'b 1', ids: [6] }, { name: 'c', ids: [7] }]);
+	expect(ofRepeats([4, 5], [11, 11], [names])).toEqual([{ name: 'a 1', ids: [4] }, { name: 'a 2', ids: [5] }]);
+	expect(ofRepeats([4, 5], [], [])).toEqual(ofRuns([4, 5]));
+});
+
 it('keeps groups in the address', () => {
 	const kept = [{ name: 'a', ids: [1, 2] }, { name: 'b', filter: { and: [] } }];
 	expect(keptCodec.read(keptCodec.write(kept))).toEqual(kept);
@@ -277,7 +287,7 @@ it('offers columns that were probably meant', () => {
 });
 
 it('says each note once, none of other groups, and of a long list its number', () => {
-	const groups = ['a', 'b', 'c'].map((name) => ({ name, n: 1, ids: [1] }));
+	const groups = ['a', 'b', 'c'].map((name) => ({ name, n: 1, ids: [1], configuration: null }));
 	const c = { side: 'b', baseline: 'a', notes: ['x',
 		'3 configurations of a without a counterpart in b: p=1; q=2; ...'] };
 	const notes = ['x', 'a mixes runs of 2 values of v', 'c mixes runs of 9 values of v'];
@@ -294,7 +304,7 @@ it('says a reason that all metrics share once', () => {
 });
 
 it('compares first what can be compared', () => {
-	const groups = ['a', 'b', 'c'].map((name) => ({ name, n: 1, ids: [] }));
+	const groups = ['a', 'b', 'c'].map((name) => ({ name, n: 1, ids: [], configuration: null }));
 	const of = (...ids: number[][]): Compare['configurations'][number] =>
 		({ configuration: '', values: [], ids });
 	const three = [of([1], [], []), of([], [2], [3]), of([], [4], [5])];

@@ -15,7 +15,7 @@ import { Menu } from './parts/menu';
 import { Boundary, Empty, Loading } from './parts/states';
 import { Toasts } from './parts/toast';
 import { client, useHealth } from './query';
-import { usePageTarget, useSelection } from './state';
+import { useIsFilterBroken, usePageTarget, useSelection } from './state';
 import { count } from './show';
 import { chooseTheme, useThemeChoice, type Choice } from './theme';
 import { navigate, usePath, useSearch } from './url';
@@ -63,13 +63,20 @@ function ThemeMenu(): ReactNode {
 	);
 }
 
+const STORE_TROUBLE = {
+	'store does not answer': 'Store does not answer',
+	'store was replaced': 'Store was restored: restart the dashboard',
+};
+
 function State(): ReactNode {
 	const health = useHealth();
 	if (health.isError)
 		return <span className="pulse bad" role="status">Server unreachable</span>;
 	if (!health.data)
 		return null;
-	const { runs, version, store, can_change: canChange, needs_token: needsToken, role } = health.data;
+	const { status, runs, version, store, can_change: canChange, needs_token: needsToken, role } = health.data;
+	if (status !== 'ok')
+		return <span className="pulse bad" role="status">{STORE_TROUBLE[status]}</span>;
 	return (
 		<>
 			<span className="pulse" title={`profllm ${version}, store: ${store}`}>
@@ -153,7 +160,7 @@ function Shell(): ReactNode {
 	const path = usePath(), moved = movedTo(path, useSearch()), home = path === '/' ? homeBoard() : null;
 	const place = placeOf(moved?.replace(/\?.*/, '') ?? (home ? `/boards/${home}` : path));
 	const target = usePageTarget();
-	const { ids } = useSelection();
+	const { ids } = useSelection(), isFilterBroken = useIsFilterBroken();
 	const [isHelp, setHelp] = useState(false);
 	const [isLogin, setLogin] = useState(false);
 	const [isViews, setViews] = useState(false);
@@ -185,6 +192,8 @@ function Shell(): ReactNode {
 		<>
 			<Top place={place} onHelp={() => setHelp(true)} onSearch={() => setSearch(true)}
 				onViews={() => setViews(true)} />
+			{isFilterBroken && <p className="top-note" role="alert">The filter in this address cannot be read, so all
+				runs are shown. The address may be incomplete.</p>}
 			<main id="main" tabIndex={-1}><View place={place} /></main>
 			{isViews && <Views onClose={() => setViews(false)} />}
 			{isSearch && <Suspense><Search onClose={() => setSearch(false)} /></Suspense>}

@@ -55,8 +55,10 @@ export function useHealth(): UseQueryResult<Health> {
 		addEventListener(NO_ANSWER, again);
 		return () => removeEventListener(NO_ANSWER, again);
 	}, [refetch]);
-	const seen = useRef<number | undefined>(undefined);
-	const version = health.data?.data_version;
+	const seen = useRef<string | undefined>(undefined);
+	/* After a restore, what is on the screen is of runs that the store no longer has. */
+	const version = health.data?.status === 'store was replaced' ? 'replaced'
+		: health.data?.data_version.toString();
 	useEffect(() => {
 		if (version !== undefined && seen.current !== undefined && version !== seen.current)
 			void client.invalidateQueries({

@@ -20,6 +20,18 @@ const invalidCodec = flagCodec();
 export const useIncludeInvalid = (): ReturnType<typeof useUrlState<boolean>> =>
 	useUrlState('invalid', invalidCodec);
 export const useFilter = (): ReturnType<typeof useUrlState<And>> => useUrlState('f', filterCodec);
+/** Whether the address has a filter that cannot be read: all runs are shown then. */
+export function useIsFilterBroken(): boolean {
+	const given = new URLSearchParams(useSearch()).get('f');
+	return useMemo(() => {
+		try {
+			return given !== null && !checkWhole(JSON.parse(given));
+		} catch {
+			return true;
+		}
+	}, [given]);
+}
+
 export const useShown = (): ReturnType<typeof useUrlState<Shown>> =>
 	useUrlState('shown', shownCodec);
 

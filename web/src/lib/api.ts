@@ -488,7 +488,7 @@ export interface LiveSeries {
 export interface LoginRequest { token: string }
 
 export interface Health extends Answer {
-	status: 'ok' | 'store does not answer';
+	status: 'ok' | 'store does not answer' | 'store was replaced';
 	store_silent_s: number; // since the store answered last
 	version: string; store: 'sqlite' | 'postgresql'; runs: number; is_read_only: boolean;
 	needs_token: boolean; can_launch: boolean; can_change: boolean;
@@ -745,6 +745,8 @@ export interface LaunchSchema extends Answer {
 export interface CompareSide {
 	name: string; n: number;
 	ids: number[]; // the first 200
+	/** equal for repeats of one configuration; null where the runs differ in it */
+	configuration: number | null;
 }
 
 export interface CompareParameter {

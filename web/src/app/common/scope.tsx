@@ -4,12 +4,15 @@
 import type { ReactNode } from 'react';
 import type { Cell } from '../api';
 import {
-	countConditions, isCondition, isEverything, withoutPart, type Bound, type Condition, type Filter,
+	countConditions, EVERYTHING, isCondition, isEverything, withoutPart, type Bound, type Condition, type Filter,
 } from '../filter';
 import { Icon } from '../parts/icon';
 import { Link } from '../parts/link';
+import { Empty } from '../parts/states';
+import { useHealth } from '../query';
 import { count, showCell, showValue } from '../show';
 import { useFilter, useIncludeInvalid, usePageTarget } from '../state';
+import { useIsBlock } from './block';
 import { useColumns, type Columns } from './columns';
 
 const VALUES_SHOWN = 3;
@@ -52,6 +55,24 @@ export function IncludeInvalid(): ReactNode {
 	return (
 		<button type="button" className="small" aria-pressed={isAll} onClick={() => setAll(!isAll)}
 			title="Show also runs that failed, and metrics that are INVALID">Include invalid</button>
+	);
+}
+
+/** Instead of a page's content: the store is empty, or the filter leaves nothing. */
+export function NoRuns(): ReactNode {
+	const [, setFilter] = useFilter();
+	const target = usePageTarget(), isBlock = useIsBlock();
+	if (useHealth().data?.runs === 0) {
+		return (
+			<Empty title="No runs yet" icon="upload">
+				<p><Link className="button" to={target('/overview')}>Ways to begin</Link></p>
+			</Empty>
+		);
+	}
+	return (
+		<Empty title="No runs match" icon="filter">
+			{!isBlock && <p><button type="button" onClick={() => setFilter(EVERYTHING)}>Clear the filter</button></p>}
+		</Empty>
 	);
 }
 

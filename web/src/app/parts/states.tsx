@@ -49,6 +49,9 @@ export function Failure({ error, onRetry, title, children }: FailureProps): Reac
 interface BoundaryProps { children: ReactNode }
 interface BoundaryState { error: unknown }
 
+/** The browsers' words where a part of the program could not be fetched from the dashboard. */
+const NOT_LOADED = /preload CSS|dynamically imported module|importing a module script/i;
+
 /** Give it a key that changes with the page, so that one broken page does not stay. */
 export class Boundary extends Component<BoundaryProps, BoundaryState> {
 	override state: BoundaryState = { error: null };
@@ -60,6 +63,10 @@ export class Boundary extends Component<BoundaryProps, BoundaryState> {
 	override render(): ReactNode {
 		if (this.state.error === null)
 			return this.props.children;
+		/* What failed to load is not asked for again by the program, only by a reload. */
+		if (this.state.error instanceof Error && NOT_LOADED.test(this.state.error.message))
+			return <Failure title="Server unreachable" onRetry={() => location.reload()}
+				error="This page could not be loaded from the dashboard. See whether it still runs." />;
 		return <Failure error={this.state.error} title="This page broke"
 			onRetry={() => this.setState({ error: null })} />;
 	}

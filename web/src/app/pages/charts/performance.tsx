@@ -17,6 +17,7 @@ import { Notes } from '../../common/notes';
 import { Pick } from '../../common/pick';
 import { computed, COST, Unpriced } from '../../common/prices';
 import { useRead } from '../../common/routes';
+import { NoRuns } from '../../common/scope';
 import { Num, Twin } from '../../common/twin';
 import { asked } from '../../filter';
 import { useKeys } from '../../keys';
@@ -253,8 +254,9 @@ export function Performance({ columns }: { columns: Columns }): ReactNode {
 			{[x, y].includes(COST) && <Unpriced gpus={answer.data?.unpriced ?? []} />}
 			{answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
 				: !answer.data ? <Loading />
+					: !answer.data.workloads.length ? <NoRuns />
 					: answer.data.shown === 0 ? (
-						<Empty title="No run has both metrics">
+						<Empty title={answer.data.sentence.replace(/\..*$/s, '') || 'No run has both metrics'}>
 							<p>Choose other metrics, another
 								workload or a wider filter.</p>
 						</Empty>

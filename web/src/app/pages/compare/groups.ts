@@ -46,6 +46,27 @@ export function ofRuns(ids: number[], names: string[] = []): CompareGroup[] {
 }
 
 /**
+ * Chosen runs as a comparison needs them: repeats of one configuration together, as the rows of Runs
+ * show them; configurations: of each run, null: unknown. Repeats of a single one are compared with
+ * each other.
+ */
+export function ofRepeats(ids: number[], configurations: (number | null)[],
+	parameters: CompareParameter[]): CompareGroup[] {
+	const by = new Map<string, number[]>();
+	ids.slice(0, GROUPS_MAX).forEach((id, i) => {
+		const key = String(configurations[i] ?? `run ${id}`);
+		by.set(key, [...by.get(key) ?? [], i]);
+	});
+	const members = [...by.values()];
+	if (members.length < 2)
+		return ofRuns(ids, namesOf(ids, parameters));
+	const first = members.map(([i]) => i);
+	const names = namesOf(first.map((i) => ids[i]),
+		parameters.map((p) => ({ ...p, values: first.map((i) => p.values[i]) })));
+	return members.map((list, g) => ({ name: names[g], ids: list.map((i) => ids[i]) }));
+}
+
+/**
  * Columns that usually name a configuration, if they differ; others only if these do not suffice.
  */
 const NAMED_BY = ['gpu_model', 'gpu', 'version', 'model', 'quantization', 'dtype', 'tensor_parallel_size',

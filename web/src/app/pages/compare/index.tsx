@@ -12,7 +12,7 @@ import { Explain } from '../../common/explain';
 import { Notes } from '../../common/notes';
 import { Pick } from '../../common/pick';
 import { useRead } from '../../common/routes';
-import { IncludeInvalid, Scope } from '../../common/scope';
+import { IncludeInvalid, NoRuns, Scope } from '../../common/scope';
 import { Icon } from '../../parts/icon';
 import { Link } from '../../parts/link';
 import { Empty, Failure, Loading } from '../../parts/states';
@@ -22,7 +22,7 @@ import { useFilter, usePageTarget, useSelection, useShown } from '../../state';
 import { isEverything, whole } from '../../filter';
 import { flagCodec, listCodec, numberCodec, textCodec, useUrlState } from '../../url';
 import {
-	GROUPS_MAX, keptCodec, namesOf, nearColumns, ofChosen, ofKept, ofRuns, ofValues, type Kept,
+	GROUPS_MAX, keptCodec, nearColumns, ofChosen, ofKept, ofRepeats, ofRuns, ofValues, type Kept,
 } from './groups';
 import { ComparisonCard } from './comparison';
 import { baselineOf, configuredOf, inShort } from './configured';
@@ -62,7 +62,8 @@ function useGroups(columns: Columns): Groups {
 		if (isChosen) {
 			const differing = apart.data?.parameters.map((p) => p.column) ?? [];
 			const by = apart.data?.parameters.find((p) => p.column === split);
-			const groups = by ? ofChosen(ids.slice(0, GROUPS_MAX), by) : ofRuns(ids, namesOf(ids, apart.data?.parameters ?? []));
+			const groups = by ? ofChosen(ids.slice(0, GROUPS_MAX), by) : ofRepeats(ids,
+				apart.data?.groups.map((o) => o.configuration) ?? [], apart.data?.parameters ?? []);
 			const note = ids.length > GROUPS_MAX ? `The first ${GROUPS_MAX} of ${ids.length} selected runs.`
 				: null;
 			return { groups, splits: differing, isWaiting: apart.isPending, note,
@@ -269,6 +270,8 @@ const suggested = (columns: Columns): ColumnOption[] =>
 
 function Start({ columns }: { columns: Columns }): ReactNode {
 	const target = usePageTarget();
+	if (!columns.groups.length)
+		return <NoRuns />;
 	return (
 		<Empty title="Select what to compare" icon="compare">
 			<p>Select at least two runs on <Link to={target('/runs')}>Runs</Link> (key x) and press c, or

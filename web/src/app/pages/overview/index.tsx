@@ -177,7 +177,8 @@ function View({ columns }: { columns: Columns }): ReactNode {
 				</div>}
 				{data.sentence && <p className="answer" role="status"><span className="said">{data.sentence}</span> <Explain topic="winner" /></p>}
 				{rank === 'usd' && <Unpriced gpus={data.unpriced} />}
-				{data.rows.length ? <BestTable answer={data} rank={rank} columns={columns} />
+				{data.rows.length ? <BestTable answer={data} rank={rank} columns={columns}
+					hasNeed={need.user !== null || need.ttft !== null} />
 					: <Empty title="No configuration to rank"><p>No run of this workload has the metrics and meets
 						what is needed.</p></Empty>}
 				{data.runs < data.matching && <p className="dim small-text">The newest {count(data.runs, 'run')} of

@@ -8,34 +8,37 @@ import { measured } from '../../show';
 import { usePageTarget } from '../../state';
 import { invalidFilter, leftOutText, LOAD_NAMES, rankText, type Rank } from './model';
 
-interface FigureProps { v: number | null; unit: string; name: string; id: number; isMain: boolean }
+interface FigureProps { v: number | null; unit: string; name: string; cell: OverviewCell; isMain: boolean }
 
-function Figure({ v, unit, name, id, isMain }: FigureProps): ReactNode {
+function Figure({ v, unit, name, cell, isMain }: FigureProps): ReactNode {
 	const target = usePageTarget();
 	if (v === null)
 		return null;
 	return (
-		<Link className={isMain ? 'main' : ''} to={target(`/runs/${id}`)} data-value={v}
-			title={`${name}: ${v}`}>{measured(v)}<span className="dim"> {unit}</span></Link>
+		<Link className={isMain ? 'main' : ''} to={target(`/runs/${cell.id}`)} data-value={v}
+			title={`${name}: ${v}${cell.ids.length > 1 ? `, median of ${cell.ids.length} runs; opens the nearest of them`
+				: ''}`}>{measured(v)}<span className="dim"> {unit}</span></Link>
 	);
 }
 
-interface CellProps { cell: OverviewCell | null; rank: Rank | 'auto'; by: string; left: ReactNode }
+interface CellProps {
+	cell: OverviewCell | null; rank: Rank | 'auto'; by: string; left: ReactNode; hasNeed: boolean;
+}
 
-function Cell({ cell, rank, by, left }: CellProps): ReactNode {
+function Cell({ cell, rank, by, left, hasNeed }: CellProps): ReactNode {
 	if (!cell)
-		return <span className="dim" title="No run at this load has the metric of this column">no value</span>;
+		return hasNeed ? <span className="dim" title="No run at this load meets the need">need not met</span>
+			: <span className="dim" title="No run at this load has the metric of this column">no value</span>;
 	const isTail = rank === 'ttft', ttft = isTail ? cell.p99_ttft_ms : cell.median_ttft_ms;
-	const { id } = cell;
 	return (
 		<>
 			<span className="numbers num">
 				{cell.is_best && <span className="tag best">best</span>}
-				<Figure v={cell.tokens_per_s_per_user} unit="/user" name="Output tokens/s per user" id={id}
+				<Figure v={cell.tokens_per_s_per_user} unit="/user" name="Output tokens/s per user" cell={cell}
 					isMain={by === 'fastest per user'} />
-				<Figure v={cell.tokens_per_s_per_gpu} unit="/GPU" name="Output tokens/s per GPU" id={id}
+				<Figure v={cell.tokens_per_s_per_gpu} unit="/GPU" name="Output tokens/s per GPU" cell={cell}
 					isMain={by === 'most per GPU' || by === 'most per kW'} />
-				<Figure v={cell.usd_per_m_output} unit="$/M" name="$ per million output tokens" id={id}
+				<Figure v={cell.usd_per_m_output} unit="$/M" name="$ per million output tokens" cell={cell}
 					isMain={by === 'cheapest'} />
 			</span>
 			<span className="facts-line">
@@ -59,9 +62,9 @@ function LeftOut({ answer, row, load, cell }: {
 	);
 }
 
-interface Props { answer: Overview; rank: Rank | 'auto'; columns: Columns }
+interface Props { answer: Overview; rank: Rank | 'auto'; columns: Columns; hasNeed: boolean }
 
-export function BestTable({ answer, rank, columns }: Props): ReactNode {
+export function BestTable({ answer, rank, columns, hasNeed }: Props): ReactNode {
 	const { loads, rows } = answer, target = usePageTarget();
 	const what = answer.rows_by === null ? 'Configuration' : columns.measure(answer.rows_by).label;
 	const needs = new Map(answer.at_need.map((n) => [n.name, n]));
@@ -69,7 +72,8 @@ export function BestTable({ answer, rank, columns }: Props): ReactNode {
 		name: loads.length === 1 ? load.label : `${LOAD_NAMES[load.name]}: ${load.label}` }));
 	return (
 		<table className="best-table" role="table">
-			<caption className="unseen">Best configuration of each {what} at each load</caption>
+			<caption className="unseen">{answer.rows_by === null ? 'Best configurations'
+				: `Best configuration of each ${what}`} at each load</caption>
 			<thead role="rowgroup"><tr role="row">
 				<th scope="col" role="columnheader">{what}</th>
 				{heads.map((h) => <th key={h.load.name} scope="col" role="columnheader" className="num">
@@ -85,7 +89,7 @@ export function BestTable({ answer, rank, columns }: Props): ReactNode {
 							const cell = row.cells[i] ?? null;
 							return (
 								<td key={load.name} role="cell" data-load={name} className={cell?.is_best ? 'is-best' : ''}>
-									<Cell cell={cell} rank={rank} by={by} left={cell && cell.invalid > 0
+									<Cell cell={cell} rank={rank} by={by} hasNeed={hasNeed} left={cell && cell.invalid > 0
 										&& <LeftOut answer={answer} row={row.name} load={load} cell={cell} />} />
 								</td>
 							);

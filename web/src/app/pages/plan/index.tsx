@@ -7,9 +7,9 @@ import { useIsBlock } from '../../common/block';
 import { useColumns, type Columns } from '../../common/columns';
 import { Prices } from '../../common/prices';
 import { both, useRead } from '../../common/routes';
-import { Scope } from '../../common/scope';
+import { NoRuns, Scope } from '../../common/scope';
 import { asked, type And } from '../../filter';
-import { Empty, Failure, Loading } from '../../parts/states';
+import { Failure, Loading } from '../../parts/states';
 import { count } from '../../show';
 import { useFilter, usePageTarget } from '../../state';
 import { choiceCodec, navigate, textCodec, useUrlState } from '../../url';
@@ -53,7 +53,7 @@ function View({ columns }: { columns: Columns }): ReactNode {
 	if (!answer.data)
 		return <Loading />;
 	if (!answer.data.workloads.length)
-		return <Empty title="No runs match" />;
+		return <NoRuns />;
 	const props = { columns, workload: answer.data, filter: both(filter, answer.data.workload
 		? [{ column: 'workload', in: [answer.data.workload] }] : []) };
 	return (

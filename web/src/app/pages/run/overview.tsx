@@ -16,7 +16,9 @@ import { telemetryOf } from './config';
 import { Conversations } from './conversations';
 import { Distributions } from './distributions';
 import { OverTime } from './over-time';
-import { differenceOf, othersOf, ROWS_READ, sameConfiguration, type Difference, type Others } from './repeats';
+import {
+	differenceOf, othersOf, ROWS_READ, SAME_IN_REPEATS, sameConfiguration, type Difference, type Others,
+} from './repeats';
 import { foundOf, Search } from './search';
 import { errorText, failureOf, fineText, REMEDIES, spoilsText } from './verdict';
 
@@ -80,7 +82,7 @@ function Figure({ column, run, columns, others }: FigureProps): ReactNode {
 function Main({ run, columns }: { run: Run; columns: Columns }): ReactNode {
 	const main = MAIN.filter((c) => typeof run.values[c] === 'number').slice(0, MAIN_SHOWN);
 	const error = errorText(run.values);
-	const asked = [...main, 'suite', 'verdict', 'trust.invalid'].filter((c) => columns.of(c));
+	const asked = [...main, ...SAME_IN_REPEATS, 'verdict', 'trust.invalid'].filter((c) => columns.of(c));
 	const answer = useApply({ filter: sameConfiguration(run, columns.all), columns: asked, limit: ROWS_READ,
 		sort: [{ column: 'timestamp', descending: true }] }, columns.isReady && main.length > 0);
 	const others = answer.data ? othersOf(run, answer.data.items) : null;
@@ -210,8 +212,10 @@ function Rest({ run, columns }: { run: Run; columns: Columns }): ReactNode {
 		&& !(c === 'gpus' && (run.values['gpus_used'] !== undefined || !run.values[c])) // 0: not known
 		&& !(c === 'load_kind' && LOAD_UNITS[String(run.values['load_kind'])])
 		&& !(c.startsWith('p50_') && typeof run.values[c.replace('p50_', 'median_')] === 'number')).sort();
-	const unitOf = (c: string): string | null | undefined => (c === 'load'
-		? LOAD_UNITS[String(run.values['load_kind'])] : columns.measure(c).unit);
+	const unitOf = (c: string): string | null | undefined => {
+		const unit = c === 'load' ? LOAD_UNITS[String(run.values['load_kind'])] : columns.measure(c).unit;
+		return run.values[c] === 1 ? unit?.replace(/^requests(?= |$)/, 'request') : unit;
+	};
 	return (
 		<section className="card" aria-label="Details">
 			<h2>Details</h2>

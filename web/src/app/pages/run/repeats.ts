@@ -35,10 +35,15 @@ export interface Others {
 	rows: Row[];
 }
 
+/** What repeats have in common besides their configuration. */
+export const SAME_IN_REPEATS = ['suite', 'environment.server.version', 'provenance.engine_commit'];
+
 /** rows: the same configuration, newest first. Repeats of the same suite come first. */
 export function othersOf(run: Pick<Run, 'id' | 'values'>, rows: Row[]): Others | null {
 	const others = rows.filter((r) => r.id !== run.id), { suite } = run.values;
-	const repeats = typeof suite === 'string' ? others.filter((r) => r.values['suite'] === suite) : [];
+	const isRepeat = (r: Row): boolean => SAME_IN_REPEATS.every((c) =>
+		(r.values[c] ?? null) === (run.values[c] ?? null));
+	const repeats = typeof suite === 'string' ? others.filter(isRepeat) : [];
 	if (repeats.length > 1)
 		return { words: count(repeats.length, 'repeat'), rows: repeats };
 	const last = others.slice(0, LAST);

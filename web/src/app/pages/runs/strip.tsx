@@ -65,9 +65,11 @@ function Best({ column, label, isLowest, props }: {
 		sort: [{ column, descending: !isLowest }], columns: [...LEAD_COLUMNS, column] });
 	const row = answer.data?.items[0], v = row?.values[column];
 	const unit = options.get(column)?.unit;
+	const of = props.facets?.find((f) => f.column === 'workload')?.distinct ?? 0;
 	return (
-		<div className="tile" data-best={column}>
-			<dt>{label}</dt>
+		<div className="tile" data-best={column} title={of > 1 ? 'Runs of different workloads do not compare: '
+			+ 'filter by one workload' : undefined}>
+			<dt>{label}{of > 1 && ` of ${of} workloads`}</dt>
 			<dd>
 				{row && typeof v === 'number' ? <>
 					<Link className="tile-value" to={runTarget(row.id)}><Value v={v} />{unit

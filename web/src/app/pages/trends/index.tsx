@@ -15,7 +15,7 @@ import { percent } from '../../common/interval';
 import { Notes } from '../../common/notes';
 import { Pick, PickMany } from '../../common/pick';
 import { useRead } from '../../common/routes';
-import { Scope } from '../../common/scope';
+import { NoRuns, Scope } from '../../common/scope';
 import { useFlipped } from '../../common/shown';
 import { Num, Twin } from '../../common/twin';
 import { asked } from '../../filter';
@@ -177,7 +177,7 @@ function View({ columns }: { columns: Columns }): ReactNode {
 							onPick={(list) => setBy(list.length ? list : [''])} />
 					</details>
 				</>}
-				{asks.isError ? <Failure error={asks.error} onRetry={() => void asks.refetch()} />
+				{metric === '' ? <NoRuns /> : asks.isError ? <Failure error={asks.error} onRetry={() => void asks.refetch()} />
 					: !answer ? <Loading />
 						: isEmpty ? (
 							<Empty title="Nothing to draw">
