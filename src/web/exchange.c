@@ -360,7 +360,7 @@ void exchange_refuse(struct exchange *x, unsigned status, const char *fmt, ...)
 	drop_answer(a);
 	begin_answer(a);
 	json_member_text(&a->json, "type", "about:blank");
-	json_member_text(&a->json, "title", status == 421 ? "Misdirected Request" : http_status_reason(status));
+	json_member_text(&a->json, "title", http_status_reason(status));
 	json_member_int(&a->json, "status", status);
 	json_member_text(&a->json, "detail", text);
 	if (a->pointer.p) {

@@ -239,12 +239,37 @@ static void invalid_would_lead(void **state)
 	rig_near(v, "rows/0/cells/2/invalid", 0);
 	rig_near(v, "rows/0/cells/2/tokens_per_s_per_gpu", 1800);
 	rig_same(v, "sentence", "b200 leads at high load with 1,800 tokens/s/GPU (TP8). h200 leads at low "
-		 "load with 900 tokens/s/user (TP4). INVALID runs are left out that would lead.");
+		 "load with 900 tokens/s/user (TP4). INVALID runs that would lead are left out.");
 	rig_near(v, "attention/invalid", 2);
 	rig_near(v, "attention/failed", 0);
 	v = rig_ask(&r, analyse_overview, "{\"include_invalid\": true}");
 	rig_near(v, "rows/0/cells/2/tokens_per_s_per_gpu", 9000);
 	rig_same(v, "rows/0/name", "h200");
+	rig_end(&r);
+}
+
+/* The newest version that counts is shown, and the INVALID runs of a newer one are counted. */
+static void newer_is_invalid(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 18; i++) {
+		bool is_b = i >= 9;
+		int version = i % 9 / 3;
+
+		rig_text(&r, "environment.server.version", version == 0 ? "0.1" : version == 1 ? "0.2" : "0.3");
+		make(&r, (struct made){ .gpu = is_b ? "b" : "a", .load = 8, .user = 9,
+					.gpu_rate = is_b ? 10 : 100 * (version + 1),
+					.invalid = is_b || version < 2 ? NULL : "output_throughput,tpot" });
+	}
+	v = rig_ask(&r, analyse_overview, "{}");
+	rig_near(v, "rows/0/cells/0/tokens_per_s_per_gpu", 200);
+	assert_int_equal(rig_count(v, "rows/0/cells/0/ids"), 3);
+	rig_near(v, "rows/0/cells/0/invalid", 3);
+	assert_true(is_true(v, "rows/0/cells/0/would_lead"));
 	rig_end(&r);
 }
 
@@ -492,7 +517,7 @@ int main(void)
 		cmocka_unit_test(within_a_need),
 		cmocka_unit_test(level), cmocka_unit_test(many_repeats),
 		cmocka_unit_test(one_row),
-		cmocka_unit_test(invalid_would_lead),
+		cmocka_unit_test(invalid_would_lead), cmocka_unit_test(newer_is_invalid),
 		cmocka_unit_test(all_invalid), cmocka_unit_test(few_runs),
 		cmocka_unit_test(default_workload), cmocka_unit_test(changes),
 		cmocka_unit_test(versions), cmocka_unit_test(versions_alike),

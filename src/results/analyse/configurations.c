@@ -636,7 +636,17 @@ struct value setups_value(const struct setups *s, const struct differing *d, siz
 
 /* ---- points ---- */
 
-/* For a point with several versions, keeps only the runs of the newest one. */
+static double time_of(const struct setups *s, size_t row)
+{
+	struct value at = setups_fact(s, SETUP_TIME, row);
+
+	return at.kind == VALUE_NUMBER ? at.number : -INFINITY;
+}
+
+/*
+ * For a point with several versions, keeps only the runs of the newest one that counts, and after
+ * them the newer ones that do not: they are counted as INVALID.
+ */
 static void keep_newest(const struct setups *s, struct setup_point *p, const uint32_t *version,
 			const bool *counts)
 {
@@ -646,8 +656,7 @@ static void keep_newest(const struct setups *s, struct setup_point *p, const uin
 
 	for (size_t i = 0; i < p->n; i++) {
 		size_t row = p->member[i];
-		struct value at = setups_fact(s, SETUP_TIME, row);
-		double at_s = at.kind == VALUE_NUMBER ? at.number : -INFINITY;
+		double at_s = time_of(s, row);
 
 		if (newest != SIZE_MAX && (counts[row] != newest_counts ? newest_counts
 									: at_s < newest_s))
@@ -656,9 +665,16 @@ static void keep_newest(const struct setups *s, struct setup_point *p, const uin
 		newest_s = at_s;
 		newest_counts = counts[row];
 	}
-	for (size_t i = 0; i < p->n; i++)
-		if (version[p->member[i]] == version[newest])
-			p->member[n++] = p->member[i];
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t i = n; i < p->n; i++) {
+			size_t row = p->member[i];
+
+			if (pass ? counts[row] || time_of(s, row) <= newest_s :
+				   version[row] != version[newest])
+				continue;
+			p->member[i] = p->member[n];
+			p->member[n++] = row;
+		}
 	p->n_older = p->n - n;
 	p->n = n;
 }

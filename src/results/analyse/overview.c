@@ -520,7 +520,7 @@ static const char *sentence_of(const struct overview *o)
 		for (size_t k = 0; k < o->n_loads; k++)
 			leading += o->best[i][k].would_lead;
 	if (leading)
-		buf_add_text(&b, " INVALID runs are left out that would lead.");
+		buf_add_text(&b, " INVALID runs that would lead are left out.");
 	if (o->wanted == KW && o->s.is_assumed)
 		buf_add_text(&b, " Where power was not measured, that of the boards is assumed.");
 	return arena_take(o->r->arena, &b).p;

@@ -2,6 +2,7 @@
 // states.tsx: what a page shows without content: while loading, when empty, or after an error.
 import { Component, type ReactNode } from 'react';
 import { ApiError } from '../api';
+import { setParams } from '../url';
 import { Icon, type IconName } from './icon';
 
 export function Loading({ what = 'Loading' }: { what?: string }): ReactNode {
@@ -32,15 +33,19 @@ interface FailureProps {
 export function Failure({ error, onRetry, title, children }: FailureProps): ReactNode {
 	const api = error instanceof ApiError ? error : null;
 	const text = error instanceof Error ? error.message : String(error);
+	/* The server's sentence, without the place in the request before it. */
+	const said = api?.pointer && text.startsWith(`${api.pointer}: `) ? text.slice(api.pointer.length + 2) : text;
 	return (
 		<div className="state failure" role="alert">
 			<span className="state-mark"><Icon name="warning" /></span>
-			<p className="state-title">{title ?? api?.title ?? 'Something went wrong'}</p>
+			<p className="state-title">{title ?? (api?.status === 400 ? 'This cannot be answered' : api?.title)
+				?? 'Something went wrong'}</p>
 			<div className="state-text">
-				<p>{text}</p>
-				{api?.pointer && <p className="dim">At <code>{api.pointer}</code></p>}
+				<p title={api?.pointer}>{said.charAt(0).toUpperCase()}{said.slice(1)}</p>
 			</div>
 			{children}
+			{api?.pointer?.startsWith('/filter/') && <button type="button" onClick={() => setParams({ f: null })}>
+				Clear the filter</button>}
 			{onRetry && <button type="button" onClick={onRetry}>Try again</button>}
 		</div>
 	);

@@ -289,7 +289,7 @@ export default function Compare(): ReactNode {
 	const columns = useColumns(), g = useGroups(columns);
 	const [base] = useUrlState('base', none);
 	const [split] = useUrlState('by', text);
-	const { ids } = useSelection();
+	const { ids, clear } = useSelection();
 	const isEnough = g.groups.length > 1;
 	const [primary] = usePrimary();
 	const [ignore] = useUrlState('ignore', ignored);
@@ -324,7 +324,8 @@ export default function Compare(): ReactNode {
 				: g.isWaiting || !columns.isReady ? <Loading />
 				: split && !isEnough && ids.length < 2 ? <section className="card">
 					<Unsplit split={split} groups={g.groups} columns={columns} /></section>
-				: g.error ? <Failure error={g.error} />
+				: g.error ? <Failure error={g.error}>{ids.length > 1 && <button type="button" onClick={clear}>
+						Clear the selection</button>}</Failure>
 					: !isEnough ? <section className="card"><Start columns={columns} /></section>
 						: isOpen && apart.isPending ? <Loading />
 							: answer.isError ? <Refused error={answer.error} groups={g.groups} columns={columns} />

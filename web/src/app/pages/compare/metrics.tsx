@@ -148,7 +148,7 @@ export function Figures({ c, shown, columns, chosen, onChoose }: FiguresProps): 
 	const shared = useMemo(() => sharedReasons(shown), [shown]);
 	return (
 		<div className="scroll-x" tabIndex={0} role="group" aria-label={`Metrics of ${c.side}`}>
-			<table className="plain-table figures">
+			<table className={`plain-table figures ${isCounted ? 'counted' : ''}`}>
 				<thead><tr>
 					<th scope="col">Metric</th>
 					<th scope="col" className="num aside">{c.baseline}</th>

@@ -75,13 +75,14 @@ function Head({ run }: { run: Answer }): ReactNode {
 
 export default function Run({ id }: PageProps): ReactNode {
 	const columns = useColumns();
-	const [tab, setTab] = useUrlState('tab', tabCodec);
+	const [tab, setTab] = useUrlState('tab', tabCodec), target = usePageTarget();
 	const answer = useGet('GET /api/data/experiments/{id}',
 		`/api/data/experiments/${encodeURIComponent(id)}`);
 	const run = answer.data;
 	if (answer.isError)
 		return <><h1 className="unseen">Run {id}</h1>
-			<Failure error={answer.error} onRetry={() => void answer.refetch()} /></>;
+			<Failure error={answer.error} onRetry={() => void answer.refetch()}>
+				<Link className="button" to={target('/runs')}>All runs</Link></Failure></>;
 	if (!run)
 		return <Loading what="Loading the run" />;
 	const tabs = TABS.filter((t) => t !== 'requests' || run.has_arrays);

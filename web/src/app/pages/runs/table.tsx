@@ -29,6 +29,7 @@ const NARROW: Record<string, number> = { verdict: 84, timestamp: 118 };
 const DATE_SECONDS = 160; /* a whole date with its seconds */
 const VERDICT_TAGGED = 112; /* with a word such as failed next to the mark */
 const SMALL = 600; /* px of the grid */
+const TIGHT = 900; /* below it the usual parameters leave no room for a metric */
 const AHEAD = 40; /* rows before the end at which the next page is asked for */
 
 interface Props {
@@ -259,8 +260,8 @@ export function Table(props: Props): ReactNode {
 	const { items, options, selection, hasNext, isFetching, onNext } = props;
 	const [scroller, setScroller] = useState<HTMLDivElement | null>(null);
 	const room = useWidth(scroller);
-	const columns = useMemo(() => (room < SMALL ? metricFirst(props.columns, options) : props.columns),
-		[room < SMALL, props.columns, options]);
+	const columns = useMemo(() => (room < TIGHT ? metricFirst(props.columns, options) : props.columns),
+		[room < TIGHT, props.columns, options]);
 	const hasFolds = useMemo(() => items.some((i) => (i.n ?? 1) > 1), [items]);
 	const hasTags = useMemo(() => items.some((i) => props.tagsOf(idsOf(i)).length > 0), [items, props.tagsOf]);
 	const lead = (room < SMALL ? LEAD_SMALL : LEAD) + (hasFolds ? LEAD_FOLDS : 0)

@@ -131,7 +131,7 @@ export function isNumber(option: ColumnOption | undefined, column = ''): boolean
 		&& !isTime(option.column);
 }
 
-/** On a phone only one column fits next to the names: the first metric, not a parameter. */
+/** Where few columns fit next to the names, the first metric is before the parameters. */
 export function metricFirst(columns: string[], options: Map<string, ColumnOption>): string[] {
 	const first = columns.find((c) => options.get(c)?.group === 'metric' && isNumber(options.get(c)));
 	return first === undefined ? columns : [first, ...columns.filter((c) => c !== first)];
