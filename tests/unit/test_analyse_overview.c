@@ -8,7 +8,7 @@
 struct made {
 	const char *workload, *gpu, *kind; /* kind: of the load */
 	double tp, load, user, gpu_rate, ttft_ms;
-	const char *invalid;
+	const char *invalid, *degraded;
 };
 
 static int64_t make(struct rig *r, struct made m)
@@ -27,7 +27,9 @@ static int64_t make(struct rig *r, struct made m)
 	rig_number(r, "output_throughput", m.gpu_rate > 0 ? m.gpu_rate : 1000 / m.user);
 	rig_number(r, "p99_ttft_ms", m.ttft_ms > 0 ? m.ttft_ms : 100);
 	rig_text(r, "status", "success");
-	rig_text(r, "verdict", m.invalid ? "INVALID" : "VALID");
+	rig_text(r, "verdict", m.invalid ? "INVALID" : m.degraded ? "DEGRADED" : "VALID");
+	if (m.degraded)
+		rig_text(r, "trust.degraded", m.degraded);
 	if (m.invalid)
 		rig_text(r, "trust.invalid", m.invalid);
 	return rig_run(r, 0);
@@ -270,6 +272,33 @@ static void newer_is_invalid(void **state)
 	assert_int_equal(rig_count(v, "rows/0/cells/0/ids"), 3);
 	rig_near(v, "rows/0/cells/0/invalid", 3);
 	assert_true(is_true(v, "rows/0/cells/0/would_lead"));
+	rig_end(&r);
+}
+
+/* A leader with a doubtful number says so; a row of runs that all failed is none. */
+static void degraded_leads(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 2; i++) {
+		make(&r, (struct made){ .gpu = "a", .load = 8, .user = 9, .gpu_rate = 100 });
+		make(&r, (struct made){ .gpu = "b", .load = 8, .user = 9, .gpu_rate = 200,
+					.degraded = "output_throughput" });
+		rig_text(&r, "workload", "Llama-8B");
+		rig_text(&r, "gpu_model", "c");
+		rig_number(&r, "load", 8);
+		rig_text(&r, "load_kind", "concurrency");
+		rig_text(&r, "status", "failed");
+		rig_run(&r, 0);
+	}
+	v = rig_ask(&r, analyse_overview, "{}");
+	assert_int_equal(rig_count(v, "rows"), 2);
+	assert_true(is_true(v, "rows/0/cells/0/is_degraded"));
+	assert_false(is_true(v, "rows/1/cells/0/is_degraded"));
+	rig_same(v, "sentence", "b leads with 200 tokens/s/GPU (DEGRADED).");
 	rig_end(&r);
 }
 
@@ -518,6 +547,7 @@ int main(void)
 		cmocka_unit_test(level), cmocka_unit_test(many_repeats),
 		cmocka_unit_test(one_row),
 		cmocka_unit_test(invalid_would_lead), cmocka_unit_test(newer_is_invalid),
+		cmocka_unit_test(degraded_leads),
 		cmocka_unit_test(all_invalid), cmocka_unit_test(few_runs),
 		cmocka_unit_test(default_workload), cmocka_unit_test(changes),
 		cmocka_unit_test(versions), cmocka_unit_test(versions_alike),

@@ -15,7 +15,8 @@ const SAMPLE = join(root, 'web/src/app/pages/overview/sample.json');
 /** A cell of the recorded answer. */
 const cell = (id, best, invalid, lead) => ({ id, ids: [id], configuration: 'TP2',
 	tokens_per_s_per_user: 100 + id, tokens_per_s_per_gpu: 50 + id, p99_ttft_ms: 90 + id,
-	median_ttft_ms: 30 + id, usd_per_m_output: null, is_best: best, invalid, would_lead: lead });
+	median_ttft_ms: 30 + id, usd_per_m_output: null, is_best: best, is_degraded: best,
+	invalid, would_lead: lead });
 const RECORDED = {
 	runs: 9, workload: 'w',
 	workloads: [{ key: 'w', label: 'model · random', runs: 9, configurations: 3 }],
@@ -93,7 +94,7 @@ function truth() {
 	const best = runs.filter((x) => x.suite === 'sample-gpus' && x.config.benchmark.max_concurrency === 64
 		&& !spoiled(x)).sort((a, b) => perGpu(b) - perGpu(a))[0].config.server;
 	const slow = runs.find((x) => x.suite === 'sample-commits' && x.config.server.decode_base_us > 7000);
-	return { best: `${best.gpu} leads at high load`, tp: `(TP${best.tensor_parallel_size})`,
+	return { best: `${best.gpu} leads at high load`, tp: `(TP${best.tensor_parallel_size}`,
 		commit: slow.provenance.engine_commit };
 }
 

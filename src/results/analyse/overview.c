@@ -281,6 +281,15 @@ static struct best best_of(const struct overview *o, size_t color, double load, 
 	return b;
 }
 
+static bool is_degraded(const struct overview *o, const struct setup_point *p, size_t metric)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (o->keep[metric][p->member[i]] &&
+		    counting_is_degraded(&o->s.counting[metric], &o->s.rows.verdicts, p->member[i]))
+			return true;
+	return false;
+}
+
 /* All that are level with the best of a column are the best. */
 static void mark_best(struct overview *o, size_t load)
 {
@@ -296,6 +305,28 @@ static void mark_best(struct overview *o, size_t load)
 		b->is_best = b->p && setups_is_level(b->value, best);
 		b->would_lead = b->n_invalid && is_better(o, metric, b->invalid.value, best.value);
 	}
+}
+
+static bool is_row_empty(const struct overview *o, size_t row)
+{
+	for (size_t load = 0; load < o->n_loads; load++)
+		if (o->best[row][load].p || o->best[row][load].n_invalid)
+			return false;
+	return true;
+}
+
+/* Rows without a number tell nothing, such as that of runs which failed; unless all are so. */
+static void drop_empty_rows(struct overview *o)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < o->n_rows; i++) {
+		if (is_row_empty(o, i))
+			continue;
+		o->row[n] = o->row[i];
+		memmove(o->best[n++], o->best[i], sizeof(o->best[i]));
+	}
+	o->n_rows = n ? n : o->n_rows;
 }
 
 /* Rows in the order of the legend; if there are too many, the best at the highest load. */
@@ -330,6 +361,8 @@ static void choose_rows(struct overview *o)
 			o->best[i][load] = best_of(o, o->row[i], o->load[load], o->rank[load]);
 		mark_best(o, load);
 	}
+	if (isnan(o->need_user) && isnan(o->need_ttft_ms))
+		drop_empty_rows(o);
 }
 
 static const char *row_name(const struct overview *o, size_t row)
@@ -373,6 +406,7 @@ static void put_cell(const struct overview *o, struct json_writer *w, size_t row
 		parts_put_number(w, key[m], !b->p ? NAN :
 				 setups_fold(&o->s, p, m, o->keep[m]).value);
 	json_member_bool(w, "is_best", b->is_best);
+	json_member_bool(w, "is_degraded", b->p && is_degraded(o, b->p, o->rank[load]));
 	parts_put_count(w, "invalid", b->n_invalid);
 	json_member_bool(w, "would_lead", b->would_lead);
 	json_end_object(w);
@@ -449,6 +483,14 @@ static const char *value_text(const struct overview *o, size_t load, double v)
 			    setups_number(o->r->arena, v), column_unit(metrics[metric]));
 }
 
+/* " (TP1, DEGRADED)" */
+static void add_facts(struct buf *b, const char *name, bool degraded)
+{
+	if (*name || degraded)
+		buf_printf(b, " (%s%s%s)", name, *name && degraded ? ", " : "",
+			   degraded ? "DEGRADED" : "");
+}
+
 /*
  * "b200 leads at high load with 3,725 tokens/s/GPU (TP1)." *leader: the row that is the only leader
  * at the previous load, or NO_ROW; for it only the further load is mentioned.
@@ -488,8 +530,9 @@ static void add_leader(struct buf *b, const struct overview *o, size_t load, siz
 		buf_printf(b, " at %s load", at[o->n_loads == 2 && load ? 2 : load]);
 	if (o->n_rows > 1)
 		buf_printf(b, " with %s", value_text(o, load, best->value.value));
-	if (n == 1 && *setups_name(&o->s, best->p->member[0], ""))
-		buf_printf(b, " (%s)", setups_name(&o->s, best->p->member[0], ""));
+	if (n == 1)
+		add_facts(b, setups_name(&o->s, best->p->member[0], ""),
+			  is_degraded(o, best->p, o->rank[load]));
 	buf_add_char(b, '.');
 }
 

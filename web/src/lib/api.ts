@@ -1068,6 +1068,7 @@ export interface OverviewCell {
 	configuration: string; tokens_per_s_per_user: number | null; tokens_per_s_per_gpu: number | null;
 	p99_ttft_ms: number | null; median_ttft_ms: number | null; usd_per_m_output: number | null;
 	is_best: boolean; // of this load, or level with the best
+	is_degraded: boolean; // the metric that ranks is DEGRADED in a run of these
 	invalid: number; // runs left out
 	would_lead: boolean; // an INVALID run is better than the best
 }

@@ -46,6 +46,8 @@ function Cell({ cell, rank, by, left, hasNeed }: CellProps): ReactNode {
 				{ttft !== null && <span className="num" data-value={ttft}
 					title={`${isTail ? 'P99' : 'Median'} TTFT: ${ttft} ms`}>
 					{isTail && 'P99 '}TTFT {measured(ttft)} ms</span>}
+				{cell.is_degraded && <span className="warn-text" title="Open the run to see what is doubtful">
+					DEGRADED</span>}
 				{left}
 			</span>
 		</>
