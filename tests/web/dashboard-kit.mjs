@@ -15,8 +15,8 @@ let started = 0;
 const ACCESS = ['--auth-token-file', '--open-read', '--no-auth'];
 
 /**
- * { url, child, store, stop() }; log: what it wrote on stderr. It needs no token, unless args say who may ask;
- * 'made-token' among them: it makes one itself.
+ * { url, child, store, stop() }; log: what it wrote on stderr. It needs no token, unless args say who
+ * may ask; 'made-token' among them: it makes one itself.
  */
 export async function dashboard(...given) {
 	const args = given.filter((word) => word !== 'made-token');

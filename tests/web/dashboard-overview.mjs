@@ -54,7 +54,8 @@ async function empty(browser) {
 	for (const path of ['trends', 'compare', 'plan', 'charts']) {
 		await page.goto(`${it.url}/${path}`);
 		await becomes(() => page.textContent('.state-title').catch(() => ''),
-			path === 'charts' ? 'Nothing to draw yet' : 'No runs yet', `${path} says that there is nothing`);
+			path === 'charts' ? 'Nothing to draw yet' : 'No runs yet',
+			`${path} says that there is nothing`);
 	}
 	await page.goto(`${it.url}/`);
 	await page.click('.welcome a:has-text("Open Launch")');
@@ -78,12 +79,40 @@ async function restored(browser) {
 	await becomes(() => page.textContent('.pulse.bad').catch(() => ''),
 		'Store was restored: restart the dashboard', 'a page says that its store was replaced');
 	await page.waitForSelector('.state.failure:has-text("restart this dashboard")');
-	const answer = await fetch(`${it.url}/api/data/experiments/1`), ready = await fetch(`${it.url}/api/health/ready`);
+	const answer = await fetch(`${it.url}/api/data/experiments/1`);
+	const ready = await fetch(`${it.url}/api/health/ready`);
 	equal([answer.status, ready.status], [503, 503], 'and nothing is answered from the old contents');
 	await context.close();
 	await it.stop();
 	equal(it.log.split('was replaced by').length, 2, 'the log says it once');
 	await other.stop();
+}
+
+const copyOf = (d, more) => ({ ...structuredClone(d), ...more });
+
+/** Two rows of Runs with three repeats each are two groups; runs that failed say so. */
+async function chosenRows(browser) {
+	const it = await dashboard(), all = study(), tp = (d) => d.config.server.tensor_parallel_size;
+	const one = all[0], two = all.find((d) => tp(d) !== tp(one)), crash = all.at(-1);
+	await upload(it.url, [one, two].flatMap((d, side) => [0, 1, 2].map((i) =>
+		copyOf(d, { run_id: `exp_repeat_${side}${i}` }))));
+	const { page, context } = await tab(browser, `${it.url}/runs`);
+	await page.waitForSelector('.grid-body [role=row]:has-text("×3")');
+	for (const row of [0, 1])
+		await page.locator('.grid-body [role=row]').nth(row).locator('input').check();
+	await page.keyboard.press('c');
+	await page.waitForSelector('.headline');
+	const groups = await page.$$eval('.pick:has-text("Baseline") option', (l) => l.length);
+	const runs = await page.textContent(
+		'section[aria-label="Differing parameters"] tr:has-text("Runs")');
+	equal([groups, (runs.match(/\d/g) ?? []).length], [2, 6],
+		'two rows of three repeats are two groups');
+	const failed = await upload(it.url, [0, 1].map((i) => copyOf(crash, { run_id: `exp_failed_${i}`,
+		results: null, status: 'failed', config: { ...crash.config, name: `crash ${i}` } })));
+	await page.goto(`${it.url}/compare?sel=${failed.results.map((r) => r.id).join(',')}`);
+	await page.waitForSelector('.state.empty:has-text("crash 0 failed and has no results")');
+	await context.close();
+	await it.stop();
 }
 
 /** What the sample's own documents say: the most tokens/s/GPU at the highest load, and the slower commit. */
@@ -341,6 +370,7 @@ await main(async () => {
 	mkdirSync(join(output, 'screenshots'), { recursive: true });
 	await empty(browser);
 	await restored(browser);
+	await chosenRows(browser);
 	await sample(browser);
 	const it = await dashboard();
 	const loaded = study().map((d) => {

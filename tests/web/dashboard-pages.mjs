@@ -4,7 +4,7 @@
 // request leaves the origin.
 import { readFileSync } from 'node:fs';
 import { launch } from './browser.mjs';
-import { accessible, ask, dashboard, isShown, pick, tab, upload } from './dashboard-kit.mjs';
+import { accessible, ask, dashboard, isShown, pick, tab } from './dashboard-kit.mjs';
 import { detailed, series, study } from './dashboard-sample.mjs';
 import { becomes, equal, main, ok } from './tap.mjs';
 
@@ -249,29 +249,6 @@ async function failedRun(page, url) {
 		1,
 		'Runs counts it and shows it',
 	);
-}
-
-/** Two rows of Runs with three repeats each are two groups; runs that failed say so. */
-async function chosenRows(browser) {
-	const it = await dashboard(), all = study(), tp = (d) => d.config.server.tensor_parallel_size;
-	const one = all[0], two = all.find((d) => tp(d) !== tp(one)), crash = all.at(-1), list = [one, two].flatMap((d, side) =>
-		[0, 1, 2].map((i) => Object.assign(structuredClone(d), { run_id: `exp_repeat_${side}${i}` })));
-	await upload(it.url, list);
-	const { page, context } = await tab(browser, `${it.url}/runs`);
-	await page.waitForSelector('.grid-body [role=row]:has-text("×3")');
-	for (const row of [0, 1])
-		await page.locator('.grid-body [role=row]').nth(row).locator('input').check();
-	await page.keyboard.press('c');
-	await page.waitForSelector('.headline');
-	const baseline = await page.$$eval('.pick:has-text("Baseline") option', (l) => l.length);
-	const answer = await page.textContent('section[aria-label="Differing parameters"] tr:has-text("Runs")');
-	equal([baseline, (answer.match(/\d/g) ?? []).length], [2, 6], 'two rows of three repeats are two groups');
-	const failed = await upload(it.url, [0, 1].map((i) => ({ ...structuredClone(crash), results: null,
-		run_id: `exp_failed_${i}`, status: 'failed', config: { ...crash.config, name: `crash ${i}` } })));
-	await page.goto(`${it.url}/compare?sel=${failed.results.map((r) => r.id).join(',')}`);
-	await page.waitForSelector('.state.empty:has-text("crash 0 failed and has no results")');
-	await context.close();
-	await it.stop();
 }
 
 async function requests(page, url) {
@@ -995,7 +972,6 @@ await main(async () => {
 		failedRun,
 	])
 		await walk(page, it.url);
-	await chosenRows(browser);
 	const refused = wrong.filter((w) => w.includes('400 (Bad Request)'));
 	equal(refused.length, 3,
 		'three questions are refused: the same runs on both sides, wrong formulas');

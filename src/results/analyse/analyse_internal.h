@@ -57,6 +57,9 @@ void counting_narrow(struct counting *c, const struct verdicts *j, const struct 
 /* Whether the metric is DEGRADED in a run that counts. */
 bool counting_is_degraded(const struct counting *c, const struct verdicts *j, size_t run);
 
+/* Adds a sentence if all n runs of a group failed. */
+void counting_note_failed(const struct verdicts *j, size_t n, const char *name,
+			  struct notes *notes);
 /* Adds a sentence for each thing that a reader must know. */
 void counting_notes(const struct counting *c, size_t n, struct notes *notes);
 /* "trust": a list with an object for each metric that anything was seen of. */
@@ -196,6 +199,9 @@ int side_read(const struct analyse_request *r, const struct json_value *json, co
 int side_column(const struct analyse_request *r, const struct side *s, struct str column,
 		struct value **out, struct err *e);
 /* The verdict columns of the runs, in the order of id. */
+/* What repeats have in common (derive.c); absent if the side's runs are of several. */
+int side_configuration(const struct analyse_request *r, const struct side *s, struct value *out,
+		       struct err *e);
 int side_verdicts(const struct analyse_request *r, const struct side *s, struct verdicts *out,
 		struct err *e);
 

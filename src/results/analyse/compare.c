@@ -836,24 +836,6 @@ static int note_mixtures(struct comparison *c, struct err *e)
 	return 0;
 }
 
-/* Where no group has a metric: which ones have none because they failed. */
-static void note_failed(struct comparison *c)
-{
-	struct counting any = counting_of(STR("output_throughput"));
-
-	for (size_t s = 0; s < c->n_sides && !c->n_metrics; s++) {
-		size_t failed = 0, n = c->side[s].n;
-
-		for (size_t i = 0; i < n; i++)
-			failed += counts_for(&any, &c->verdicts[s], i, NAN) == COUNTS_FAILED;
-		if (n > 1 && failed == n)
-			parts_note(&c->notes, "all %zu runs of %s failed and have no results", n,
-				   c->side[s].name);
-		else if (n && failed == n)
-			parts_note(&c->notes, "%s failed and has no results", c->side[s].name);
-	}
-}
-
 /* Notes what was left out, and whether it would have led; DEGRADED is noted per comparison. */
 static void note_left_out(struct comparison *c)
 {
@@ -869,23 +851,6 @@ static void note_left_out(struct comparison *c)
 
 /* ---- everything ---- */
 
-/* What repeats have in common (derive.c); absent if the side's runs are of several. */
-static int configuration_of(const struct comparison *c, const struct side *side, struct value *out,
-			    struct err *e)
-{
-	struct value *v;
-
-	*out = (struct value){ .kind = VALUE_ABSENT };
-	if (side_column(c->r, side, STR("configuration"), &v, e) < 0)
-		return -1;
-	for (size_t i = 1; i < side->n; i++)
-		if (!series_same_value(v[0], v[i]))
-			return 0;
-	if (side->n)
-		*out = v[0];
-	return 0;
-}
-
 static int put_groups(const struct comparison *c, struct json_writer *w, struct err *e)
 {
 	json_member_array(w, "groups");
@@ -893,7 +858,7 @@ static int put_groups(const struct comparison *c, struct json_writer *w, struct 
 		const struct side *side = &c->side[s];
 		struct value configuration;
 
-		if (configuration_of(c, side, &configuration, e) < 0)
+		if (side_configuration(c->r, side, &configuration, e) < 0)
 			return -1;
 		json_begin_object(w);
 		json_member_text(w, "name", side->name);
@@ -1023,7 +988,8 @@ int analyse_compare(const struct analyse_request *r, struct json_writer *w, stru
 		return -1;
 	counting_put(w, c.counting, c.n_metrics);
 	note_left_out(&c);
-	note_failed(&c);
+	for (size_t s = 0; s < c.n_sides && !c.n_metrics; s++)
+		counting_note_failed(&c.verdicts[s], c.side[s].n, c.side[s].name, &c.notes);
 	if (note_loads(&c, e) < 0 || note_mixtures(&c, e) < 0)
 		return -1;
 	parts_put_notes(w, &c.notes);

@@ -222,6 +222,20 @@ static void note_spoiled(const struct counting *c, size_t n, bool is_invalid, st
 	}
 }
 
+void counting_note_failed(const struct verdicts *j, size_t n, const char *name, struct notes *notes)
+{
+	size_t failed = 0;
+
+	for (size_t i = 0; i < n; i++)
+		failed += has_failed(j, i);
+	if (!n || failed < n)
+		return;
+	if (n > 1)
+		parts_note(notes, "all %zu runs of %s failed and have no results", n, name);
+	else
+		parts_note(notes, "%s failed and has no results", name);
+}
+
 void counting_notes(const struct counting *c, size_t n, struct notes *notes)
 {
 	size_t failed = 0;

@@ -657,6 +657,22 @@ int side_column(const struct analyse_request *r, const struct side *s, struct st
 	return 0;
 }
 
+int side_configuration(const struct analyse_request *r, const struct side *s, struct value *out,
+		       struct err *e)
+{
+	struct value *v;
+
+	*out = (struct value){ .kind = VALUE_ABSENT };
+	if (side_column(r, s, STR("configuration"), &v, e) < 0)
+		return -1;
+	for (size_t i = 1; i < s->n; i++)
+		if (!series_same_value(v[0], v[i]))
+			return 0;
+	if (s->n)
+		*out = v[0];
+	return 0;
+}
+
 int side_verdicts(const struct analyse_request *r, const struct side *s, struct verdicts *out,
 		struct err *e)
 {

@@ -244,7 +244,8 @@ it('compares chosen repeats of one configuration as one group', () => {
 		values: ['a 1', 'a 2', 'b 1', 'c'].map((value) => [{ value, count: 1 }]) };
 	expect(ofRepeats([4, 5, 6, 7], [11, 11, 22, null], [names])).toEqual([{ name: 'a 1', ids: [4, 5] },
 		{ name: 'b 1', ids: [6] }, { name: 'c', ids: [7] }]);
-	expect(ofRepeats([4, 5], [11, 11], [names])).toEqual([{ name: 'a 1', ids: [4] }, { name: 'a 2', ids: [5] }]);
+	expect(ofRepeats([4, 5], [11, 11], [names])).toEqual([{ name: 'a 1', ids: [4] },
+		{ name: 'a 2', ids: [5] }]);
 	expect(ofRepeats([4, 5], [], [])).toEqual(ofRuns([4, 5]));
 });
 

@@ -85,7 +85,8 @@ test('a run is held against its repeats, of which INVALID ones do not count', ()
 	expect(others.words).toBe('4 repeats');
 	expect(differenceOf(run, others, 'output_throughput')).toEqual(
 		{ effect: expect.closeTo(0.1), median: 100, n: 3, isOutside: true });
-	const of = (id: number, version: string): Row => row(id, 1, { 'environment.server.version': version });
+	const of = (id: number, version: string): Row =>
+		row(id, 1, { 'environment.server.version': version });
 	expect(othersOf(of(1, '0.2'), [of(2, '0.2'), of(3, '0.2'), of(4, '0.1')])?.words).toBe('2 repeats');
 	expect(othersOf(of(1, '0.2'), [of(2, '0.2'), of(3, '0.1'), of(4, '0.1')])?.words)
 		.toBe('the last 3 other runs of this configuration');
