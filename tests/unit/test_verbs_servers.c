@@ -24,7 +24,7 @@ static void contained(void **state)
 	run_check(&row);
 }
 
-/* A server of this machine is asked for its version without a proxy, which the load is told to use. */
+/* A server of this machine is asked for its version without the proxy that the load uses. */
 static void proxied(void **state)
 {
 	static const struct run_case row = {

@@ -68,7 +68,8 @@ static void worker(void **state)
 #define INTO(folder) ", \"--profiler-config.torch_profiler_dir\", \"" folder "\""
 	static const struct { const char *load, *env, *described, *profile; } row[] = {
 		{ LOAD(""), "", "\"profile_to\": \"\", \"profile_dir\": \"\"", "Profiling is not enabled" },
-		{ LOAD(", \"--profiler-config.profiler\", \"cuda\""), "", "\"profile_to\": \"\"", "Profiling is not enabled" },
+		{ LOAD(", \"--profiler-config.profiler\", \"cuda\""), "", "\"profile_to\": \"\"",
+		  "Profiling is not enabled" },
 		{ LOAD(TORCH INTO("t")), "", "\"profile_to\": \"torch\", \"profile_dir\": \"t\"", "\"ok\"" },
 		{ LOAD(""), "VLLM_TORCH_PROFILER_DIR=e", "\"profile_to\": \"torch\", \"profile_dir\": \"e\"",
 		  "\"ok\"" },
