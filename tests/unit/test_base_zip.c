@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_base_zip.c - streams that are packed come back the same, in pieces of a known size; Base64. */
+/* test_base_zip.c - packed streams come back the same, in pieces of a known size; Base64. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

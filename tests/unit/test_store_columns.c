@@ -324,7 +324,8 @@ static void damaged_texts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_are_known), cmocka_unit_test(listed_names_are_counted), cmocka_unit_test(damaged_texts),
+		cmocka_unit_test(names_are_known),
+		cmocka_unit_test(listed_names_are_counted), cmocka_unit_test(damaged_texts),
 		cmocka_unit_test(columns_are_there_from_the_start_everywhere),
 		cmocka_unit_test(a_long_text_goes_beside_everywhere),
 		cmocka_unit_test(an_older_store_gets_them_everywhere),

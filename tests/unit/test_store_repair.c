@@ -345,7 +345,7 @@ static void left_values_come_in(const char *url)
 	arena_release(&a);
 }
 
-/* The table is made anew for values that are only in the rest, or to be rid of columns; then no more. */
+/* The table is made anew for values that are only in the rest, or to be rid of columns. */
 static void a_table_is_made_anew(const char *url)
 {
 	struct store *s = open_store(url, false);

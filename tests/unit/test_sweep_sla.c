@@ -96,7 +96,8 @@ static void test_requests(void **state)
 		assert_int_equal(out.slow & out.open, 0);
 		if (strcmp(got, rows[i].want) != 0)
 			fail_msg("request %zu: %s", i, got);
-		if (isnan(rows[i].tpot_s) ? !isnan(value[1]) : fabs(value[1] - rows[i].tpot_s) > 1e-12)
+		if (isnan(rows[i].tpot_s) != isnan(value[1]) ||
+		    fabs(value[1] - rows[i].tpot_s) > 1e-12)
 			fail_msg("request %zu: %g", i, value[1]);
 	}
 	arena_release(&a);

@@ -46,7 +46,12 @@ static const char *shown(const char *how, int64_t ago_ns, uint64_t done, uint64_
 /* Half a second more than is shown, so that the machine may be slow. */
 static void stages(void **state)
 {
-	static const struct { const char *how; int64_t ago_ns; uint64_t done, total; const char *text; } row[] = {
+	static const struct {
+		const char *how;
+		int64_t ago_ns;
+		uint64_t done, total;
+		const char *text;
+	} row[] = {
 		{ "lines", 10 * S + S / 2, 12, 48, "Start 12/48 [00:10<00:31]\n" },
 		{ "lines", 10 * S + S / 2, 0, 48, "Start 0/48 [00:10]\n" },
 		{ "lines", 10 * S + S / 2, 48, 48, "Start 48/48 [00:10]\n" },
@@ -59,7 +64,8 @@ static void stages(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(row); i++)
-		assert_string_equal(shown(row[i].how, row[i].ago_ns, row[i].done, row[i].total), row[i].text);
+		assert_string_equal(shown(row[i].how, row[i].ago_ns, row[i].done, row[i].total),
+				    row[i].text);
 }
 
 int main(void)

@@ -31,22 +31,4 @@ static void starts(void **state)
 	RUN_CHECK_ALL(row);
 }
 
-/* A server of this machine is asked for its version without a proxy, which the load is told to use. */
-static void proxied(void **state)
-{
-	static const struct run_case row = {
-		"proxied", "server: {command: sim, model: sim, host: localhost}\n" RUN_BENCH ", ready_check_timeout_sec: 0}\n" RUN_QUIET, .status = 1,
-		.how = RUN_NO_OUTPUT | RUN_NO_DOCUMENT | RUN_NO_FILES,
-		.env = "http_proxy=http://127.0.0.1:9 HTTP_PROXY=http://127.0.0.1:9",
-	};
-	struct buf text = { 0 };
-	struct err e;
-
-	(void)state;
-	run_check(&row);
-	assert_int_equal(file_read("proxied.json", 1 << 24, &text, &e), 0);
-	assert_non_null(strstr(text.data, "\"profllm-sim\""));
-	buf_release(&text);
-}
-
-RUN_MAIN(run_setup, cmocka_unit_test(starts), cmocka_unit_test(proxied))
+RUN_MAIN(run_setup, cmocka_unit_test(starts))

@@ -345,7 +345,7 @@ static void boards(void **state)
 	rig_stop();
 }
 
-/* A filter has at most 256 KiB, a board 1 MiB; what a larger one is refused with names the member. */
+/* A filter has at most 256 KiB, a board 1 MiB; the refusal of a larger one names the member. */
 static void bodies(void **state)
 {
 	static const struct { const char *head; size_t bytes; const char *why; } rows[] = {

@@ -470,7 +470,7 @@ static const struct trace_format trace_formats[] = {
 	  .read = read_aiperf },
 	{ .name = "servegen", .title = "a ServeGen file of requests",
 	  .keys = "request_id, type, input_length, and output_length or hash_ids",
-	  .input = "input_length", .output = "output_length", .ids = "hash_ids", .per_s = 1,
+	  .input = "input_length", .output = "output_length", .ids = "hash_ids",
 	  .block = 16, .is_output_optional = true, .is_its = is_servegen },
 	{ .name = "mooncake", .title = "a Mooncake trace",
 	  .keys = "timestamp, input_length, output_length, hash_ids",

@@ -207,7 +207,7 @@ static int silent_ms(PGconn *connection)
 		if (!strcmp(o->keyword, "tcp_user_timeout") && o->val)
 			str_to_u64(str_of(o->val), &ms);
 	lib.PQconninfoFree(option);
-	return ms > 0 && ms < INT_MAX ? (int)ms : STORE_SILENT_MS;
+	return ms > 0 && ms <= INT_MAX ? (int)ms : STORE_SILENT_MS;
 }
 
 static int set_up(struct postgres *p, struct err *e)
