@@ -172,7 +172,10 @@ static void judge_failures(struct trust *t, const struct metrics *m)
 	enum trust_verdict level;
 
 	level = level_of(failed, TRUST_FAILED_DEGRADED, TRUST_FAILED_INVALID);
-	if (m->completed == 0)
+	if (m->completed + m->failed + m->cancelled == 0)
+		doubt(t, TRUST_INVALID, "no_success",
+		      "The run has no requests: it ended before the first one was due.");
+	else if (m->completed == 0)
 		doubt(t, TRUST_INVALID, "no_success",
 		      "No request succeeded (%u failed, %u cancelled).", m->failed, m->cancelled);
 	else if (level != TRUST_VALID)
@@ -258,10 +261,11 @@ static void judge_slots(struct trust *t, const struct metrics *m)
 	if (lost > TRUST_LAG_THROUGHPUT)
 		doubt(t, TRUST_DEGRADED, "send_lag",
 		      "The client sent requests %.3f ms (mean) later than possible, which cost "
-		      "%.1f %% of the time of the %lld slots of --max-concurrency (limit %.0f %%): "
+		      "%.1f %% of the time of the %lld slot%s of --max-concurrency (limit %.0f %%): "
 		      "fewer requests were in flight than requested, and throughput or latencies "
 		      "are too low, by up to that share." SEE_DOCTOR, m->client.send_lag.mean_ms, 100 * lost,
-		      (long long)m->opts.max_concurrency, 100 * TRUST_LAG_THROUGHPUT);
+		      (long long)m->opts.max_concurrency, m->opts.max_concurrency == 1 ? "" : "s",
+		      100 * TRUST_LAG_THROUGHPUT);
 }
 
 /* With a schedule: whether requests were sent on time. */
@@ -409,7 +413,16 @@ static void judge_queue(struct trust *t, const struct metrics *m)
 
 	if (lost_share(m) > TRUST_LAG_THROUGHPUT)
 		return; /* the client itself was late: send_lag reports it */
-	if (q->is_known && missing > TRUST_NOT_CARRIED * q->arrived && missing > noise)
+	if (q->is_known && missing > TRUST_NOT_CARRIED * q->arrived && missing > noise &&
+	    m->opts.max_concurrency && q->in_flight_after > m->opts.max_concurrency)
+		doubt(t, TRUST_DEGRADED, "rate_not_carried",
+		      "Requests arrived at %.2f/s and were answered at %.2f/s, at most %lld at once "
+		      "(--max-concurrency): %lld waited in the client when the last one arrived, which "
+		      "TTFT and E2EL leave out. The load was not the requested rate; a higher "
+		      "--max-concurrency shows whether the server sustains it.",
+		      q->offered_rps, q->carried_rps, (long long)m->opts.max_concurrency,
+		      (long long)(q->in_flight_after - m->opts.max_concurrency));
+	else if (q->is_known && missing > TRUST_NOT_CARRIED * q->arrived && missing > noise)
 		doubt(t, TRUST_DEGRADED, "rate_not_carried",
 		      "Requests arrived at %.2f/s and were answered at %.2f/s: the server cannot "
 		      "sustain this rate, %u were waiting when the last one arrived, and the "
@@ -580,9 +593,10 @@ static void judge_capture(struct trust *t, const struct metrics *m, const struct
 		      (unsigned long long)f->capture_dropped);
 	if (f->capture_counted || f->capture_prompts)
 		doubt(t, f->capture_counted ? TRUST_DEGRADED : TRUST_VALID, "capture_tokens",
-		      "The server sent no token counts for %llu requests, because their client did not ask "
-		      "for them (stream_options.include_usage): their prompt tokens are not known%s.",
-		      (unsigned long long)f->capture_prompts, f->capture_counted
+		      "The server sent no token counts for %llu request%s, because the client did not ask "
+		      "for them (stream_options.include_usage): the prompt tokens are not known%s.",
+		      (unsigned long long)f->capture_prompts, f->capture_prompts == 1 ? "" : "s",
+		      f->capture_counted
 		      ? ", and each event with text is taken as one output token; --tokenizer counts the "
 		      "text" : "");
 }
@@ -634,9 +648,9 @@ static void judge_sample(struct trust *t, const struct metrics *m)
 		}
 	if (open)
 		doubt(t, TRUST_VALID, "few_requests",
-		      "p%s of %zu requests has no upper bound: too few of them lie beyond it, and another "
+		      "p%s of %zu request%s has no upper bound: too few of them lie beyond it, and another "
 		      "run would give another value. From %zu requests on it has one (--num-prompts).",
-		      metrics_percentile_name(name, p), open->n, open->needed);
+		      metrics_percentile_name(name, p), open->n, open->n == 1 ? "" : "s", open->needed);
 }
 
 static void judge_server(struct trust *t, const struct metrics *m, const struct trust_facts *f)

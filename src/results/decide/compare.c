@@ -199,6 +199,32 @@ static void no_answer(struct matched_row *row, enum matched_verdict verdict, enu
 	row->reason = reason;
 }
 
+bool matched_has_no_success(const struct matched_spec *spec, size_t side)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < spec->n_runs; i++) {
+		const struct matched_work *work = &spec->run[i].work;
+
+		if (spec->run[i].side != side)
+			continue;
+		if (!(work->failed > 0 && work->completed <= 0))
+			return false;
+		n++;
+	}
+	return n > 0;
+}
+
+/* A side all of whose requests failed, in words; NULL: neither. */
+static const char *without_success(const struct pairing *p)
+{
+	for (unsigned k = 0; k < 2; k++)
+		if (matched_has_no_success(p->spec, k ? p->out->side : 0))
+			return arena_printf(p->a, "every request of %s failed",
+					    p->spec->side[k ? p->out->side : 0]);
+	return NULL;
+}
+
 static const char *without_values(const struct pairing *p, const struct matched_row *row,
 				  enum matched_why *why)
 {
@@ -282,9 +308,12 @@ static struct matched_row row_of(const struct pairing *p, size_t metric)
 	fill_loads(p, good, kept, &row, &by);
 	if (!n) {
 		enum matched_why missing;
-		const char *reason = without_values(p, &row, &missing);
+		const char *reason = without_values(p, &row, &missing), *failed = without_success(p);
 
-		no_answer(&row, MATCHED_NOT_ENOUGH, missing, reason);
+		if (failed)
+			no_answer(&row, MATCHED_NOT_COMPARABLE, MATCHED_WHY_GUARD, failed);
+		else
+			no_answer(&row, MATCHED_NOT_ENOUGH, missing, reason);
 	} else if (why) {
 		no_answer(&row, MATCHED_NOT_COMPARABLE,
 			  not_positive ? MATCHED_WHY_NOT_POSITIVE : MATCHED_WHY_GUARD, why);
