@@ -582,7 +582,7 @@ static const struct {
 	  "follow the length in the request, which --extra-body can set under the name that it "
 	  "reads.", "E2EL, goodput, request throughput, output throughput" },
 	{ early, TRUST_INVALID, "sent_early",
-	  "1 requests were sent before they were due: the load is not the requested one. "
+	  "1 request was sent before the planned time: the load is not the requested one. "
 	  "Please report this as a bug.", "every metric" },
 	{ restarted, TRUST_DEGRADED, "server_restarted",
 	  "The counters of the server's /metrics began again during the run: it was restarted, or "
@@ -671,7 +671,7 @@ static const struct {
 	  "The record file breaks off: requests that had not been written are missing.",
 	  "every metric" },
 	{ lost_process, TRUST_INVALID, "lost_process",
-	  "25 requests are missing: a process that mpirun had started for them was lost. "
+	  "25 requests are missing: a process that mpirun had started was lost. "
 	  "The load was not the requested one.", "every metric" },
 };
 

@@ -294,8 +294,9 @@ static void judge_sending(struct trust *t, const struct metrics *m)
 
 	if (c->n_sent_early)
 		doubt(t, TRUST_INVALID, "sent_early",
-		      "%u requests were sent before they were due: the load is not the requested "
-		      "one. Please report this as a bug.", c->n_sent_early);
+		      "%u request%s sent before the planned time: the load is not the requested "
+		      "one. Please report this as a bug.", c->n_sent_early,
+		      c->n_sent_early == 1 ? " was" : "s were");
 	if (is_closed_loop(m))
 		judge_slots(t, m);
 	else
@@ -523,8 +524,9 @@ static void judge_run(struct trust *t, const struct trust_facts *f)
 		      "The run was stopped because too many requests failed.");
 	if (f->lost)
 		doubt(t, TRUST_INVALID, "lost_process",
-		      "%llu requests are missing: a process that mpirun had started for them was "
-		      "lost. The load was not the requested one.", (unsigned long long)f->lost);
+		      "%llu request%s missing: a process that mpirun had started was lost. The load "
+		      "was not the requested one.", (unsigned long long)f->lost,
+		      f->lost == 1 ? " is" : "s are");
 	if (f->is_broken_off)
 		doubt(t, TRUST_DEGRADED, "broken_off",
 		      "The record file breaks off: requests that had not been written are missing.");
@@ -545,11 +547,11 @@ static void judge_machine(struct trust *t, const struct trust_facts *f)
 		      100 * TRUST_THROTTLED_NOTE);
 	if (f->no_ports)
 		doubt(t, TRUST_DEGRADED, "no_local_port",
-		      "%llu connections could not be opened because this machine had no local port "
+		      "%llu connection%s could not be opened because this machine had no local port "
 		      "left: these failures are not the server's. Widen "
 		      "net.ipv4.ip_local_port_range, add --source-addresses, or lower "
 		      "--max-concurrency." DOCTOR_MENDS,
-		      (unsigned long long)f->no_ports);
+		      (unsigned long long)f->no_ports, f->no_ports == 1 ? "" : "s");
 	else if (f->ports && (double)f->connections_most > TRUST_RESERVE_NOTE * (double)f->ports)
 		doubt(t, TRUST_VALID, "no_local_port",
 		      "%llu connections were open at once, and this machine has %llu local ports (limit "
@@ -558,9 +560,10 @@ static void judge_machine(struct trust *t, const struct trust_facts *f)
 		      100 * TRUST_RESERVE_NOTE);
 	if (f->no_descriptors)
 		doubt(t, TRUST_DEGRADED, "no_descriptor",
-		      "%llu connections could not be opened because the program may have no more than "
+		      "%llu connection%s could not be opened because the program may have no more than "
 		      "%llu open files: these failures are not the server's. Raise the limit with "
 		      "ulimit -n." DOCTOR_MENDS, (unsigned long long)f->no_descriptors,
+		      f->no_descriptors == 1 ? "" : "s",
 		      (unsigned long long)f->descriptors);
 	else if (f->descriptors &&
 		 (double)f->connections_most > TRUST_RESERVE_NOTE * (double)f->descriptors)
@@ -663,9 +666,9 @@ static void judge_server(struct trust *t, const struct metrics *m, const struct 
 		      "restarted, or several servers answer at one address.");
 	else if (o->requests && !f->no_ports && !f->no_descriptors) /* else the client's fault */
 		doubt(t, TRUST_DEGRADED, "server_restarted",
-		      "From %.3f s on the server took no connections for %.3f s, in which %u requests "
+		      "From %.3f s on the server took no connections for %.3f s, in which %u request%s "
 		      "failed, and then answered again: it was restarted. Measure again once it is up.",
-		      o->start_s, o->duration_s, o->requests);
+		      o->start_s, o->duration_s, o->requests, o->requests == 1 ? "" : "s");
 }
 
 /*
