@@ -788,8 +788,24 @@ static void note_sessions(struct buf *out, struct arena *a, const struct matched
 			   arena_count(a, sessions), sessions == 1 ? "" : "s");
 	if (pair->sessions_unknown[k] > 1) /* one run shares nothing */
 		buf_printf(out, "%s: it is not recorded which of %s runs shared a server, so each "
-			   "configuration counts as one session of its own; where several loads shared "
-			   "one, the intervals are too narrow\n", name, arena_count(a, pair->sessions_unknown[k]));
+			   "configuration counts as one session of its own%s\n", name,
+			   arena_count(a, pair->sessions_unknown[k]), pair->n_configs > 1 ?
+			   "; where several loads shared one, the intervals are too narrow" : "");
+}
+
+/* Numbers of sessions that rest on no data. */
+static void note_supposed(struct buf *out, const struct matched *m, const struct matched_pair *pair)
+{
+	for (size_t i = 0; i < m->spec->n_metrics; i++) {
+		const struct matched_row *row = &pair->row[i];
+
+		if (row->verdict != MATCHED_NOT_ENOUGH || !row->need.sessions ||
+		    row->need.from != MATCHED_SUPPOSED)
+			continue;
+		buf_printf(out, "how many sessions are needed is a guess: without repeats it supposes that "
+			   "sessions scatter by %.3g %%\n", MATCHED_SCATTER_USUAL * 100);
+		return;
+	}
 }
 
 const char *matched_notes(const struct matched *m, const struct matched_pair *pair,
@@ -816,6 +832,8 @@ const char *matched_notes(const struct matched *m, const struct matched_pair *pa
 		note_counts(&out, m, pair, true);
 		note_counts(&out, m, pair, false);
 	}
+	if (!pair->refusal)
+		note_supposed(&out, m, pair);
 	text = arena_text(a, buf_str(&out));
 	buf_release(&out);
 	return text;
