@@ -614,15 +614,17 @@ int suite_expand(const struct config *config, const struct config_know *know,
 	const struct json_value *name;
 	struct map seen = { 0 };
 	struct settings set;
+	size_t n_wrong; /* settings; the experiments' mistakes are reported together with them */
 	int rc;
 
 	assert(config->tree);
 	*s = (struct suite){ .config = config, .know = know };
 	read_settings(config, o, s, &set, f);
+	n_wrong = f->n_errors;
 	rc = suite_parts(config, know, &s->arena, &parts, &own);
 	suite_add_findings(s, &own, &seen, NULL, &s->arena, f);
 	config_findings_release(&own);
-	if (rc < 0 || f->n_errors)
+	if (rc < 0 || f->n_errors > n_wrong)
 		goto done;
 	if (s->search && !parts.is_list) {
 		rc = config_complain(config, f, json_get(config->tree, "search"), "search.best",
@@ -645,6 +647,8 @@ int suite_expand(const struct config *config, const struct config_know *know,
 	}
 	s->member = arena_alloc(&s->arena, s->n * sizeof(*s->member));
 	rc = type_members(s, &parts, &set, o, &seen, f);
+	if (n_wrong)
+		goto done;
 	check_elsewhere(s, f);
 	settle_files(s, o);
 	settle_order(s, set.is_member ? 1 : set.rounds);
@@ -659,7 +663,7 @@ done:
 	map_release(&seen);
 	if (rc == 0 && s->n && f->n_errors == 0)
 		return 0;
-	if (!s->is_single || !s->n)
+	if (!s->is_single || !s->n || n_wrong)
 		suite_release(s);
 	return -1;
 }
