@@ -448,7 +448,8 @@ int main(void)
 		cmocka_unit_test(refusals), cmocka_unit_test(guards),
 		cmocka_unit_test(shown_anyhow),
 		cmocka_unit_test(goodput), cmocka_unit_test(failed_max),
-		cmocka_unit_test(few_failed), cmocka_unit_test(all_failed), cmocka_unit_test(guards_of_some),
+		cmocka_unit_test(few_failed), cmocka_unit_test(all_failed),
+		cmocka_unit_test(guards_of_some),
 		cmocka_unit_test(words), cmocka_unit_test(json),
 	};
 

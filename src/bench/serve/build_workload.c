@@ -567,7 +567,8 @@ void dump_summary(const struct workload *w, const struct plan *plan, struct buf 
 		}
 	}
 	buf_printf(out, "Workload: %zu request%s from dataset %s; %llu prompt tokens, %llu output "
-		   "tokens\n", n, n == 1 ? "" : "s", w->dataset, (unsigned long long)prompt_sum, (unsigned long long)output_sum);
+		   "tokens\n", n, n == 1 ? "" : "s", w->dataset,
+		   (unsigned long long)prompt_sum, (unsigned long long)output_sum);
 	buf_printf(out, "%-28s%10s%10s%10s%10s%10s\n", "", "min", "mean", "median", "p99", "max");
 	row(out, "Prompt length (tokens)", prompt, n);
 	if (with_output)

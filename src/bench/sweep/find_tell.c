@@ -89,7 +89,8 @@ static void tell_level(const struct find *f, struct buf *out)
 	p += n - 1;
 	buf_printf(out, "%s %zu: %s %s, %llu request%s in %s; ", p->is_bracketing ? "Bracket" : "Level",
 		   n, load_text(load, p->load), find_unit(f->opts->load),
-		   (unsigned long long)f->level.requests, f->level.requests == 1 ? "" : "s", fmt_rough_time(time, p->spent_s));
+		   (unsigned long long)f->level.requests, f->level.requests == 1 ? "" : "s",
+		   fmt_rough_time(time, p->spent_s));
 	for (size_t j = 0; j < f->opts->slo.n; j++)
 		tell_limit(f, p, j, out);
 	if (p->failed)

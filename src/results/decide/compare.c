@@ -199,32 +199,6 @@ static void no_answer(struct matched_row *row, enum matched_verdict verdict, enu
 	row->reason = reason;
 }
 
-bool matched_has_no_success(const struct matched_spec *spec, size_t side)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < spec->n_runs; i++) {
-		const struct matched_work *work = &spec->run[i].work;
-
-		if (spec->run[i].side != side)
-			continue;
-		if (!(work->failed > 0 && work->completed <= 0))
-			return false;
-		n++;
-	}
-	return n > 0;
-}
-
-/* A side all of whose requests failed, in words; NULL: neither. */
-static const char *without_success(const struct pairing *p)
-{
-	for (unsigned k = 0; k < 2; k++)
-		if (matched_has_no_success(p->spec, k ? p->out->side : 0))
-			return arena_printf(p->a, "every request of %s failed",
-					    p->spec->side[k ? p->out->side : 0]);
-	return NULL;
-}
-
 static const char *without_values(const struct pairing *p, const struct matched_row *row,
 				  enum matched_why *why)
 {
@@ -233,6 +207,10 @@ static const char *without_values(const struct pairing *p, const struct matched_
 
 		if (row->runs[k])
 			continue;
+		if (matched_has_no_success(p->spec, k ? p->out->side : 0)) {
+			*why = MATCHED_WHY_GUARD;
+			return arena_printf(p->a, "every request of %s failed", side);
+		}
 		*why = row->invalid[k] ? MATCHED_WHY_INVALID : MATCHED_WHY_MISSING;
 		return row->invalid[k] ?
 			arena_printf(p->a, "it is INVALID in every run of %s that has it (%zu)",
@@ -308,12 +286,10 @@ static struct matched_row row_of(const struct pairing *p, size_t metric)
 	fill_loads(p, good, kept, &row, &by);
 	if (!n) {
 		enum matched_why missing;
-		const char *reason = without_values(p, &row, &missing), *failed = without_success(p);
+		const char *reason = without_values(p, &row, &missing);
 
-		if (failed)
-			no_answer(&row, MATCHED_NOT_COMPARABLE, MATCHED_WHY_GUARD, failed);
-		else
-			no_answer(&row, MATCHED_NOT_ENOUGH, missing, reason);
+		no_answer(&row, missing == MATCHED_WHY_GUARD ? MATCHED_NOT_COMPARABLE
+							     : MATCHED_NOT_ENOUGH, missing, reason);
 	} else if (why) {
 		no_answer(&row, MATCHED_NOT_COMPARABLE,
 			  not_positive ? MATCHED_WHY_NOT_POSITIVE : MATCHED_WHY_GUARD, why);
@@ -796,16 +772,14 @@ static void note_sessions(struct buf *out, struct arena *a, const struct matched
 /* Numbers of sessions that rest on no data. */
 static void note_supposed(struct buf *out, const struct matched *m, const struct matched_pair *pair)
 {
-	for (size_t i = 0; i < m->spec->n_metrics; i++) {
-		const struct matched_row *row = &pair->row[i];
+	size_t n = 0;
 
-		if (row->verdict != MATCHED_NOT_ENOUGH || !row->need.sessions ||
-		    row->need.from != MATCHED_SUPPOSED)
-			continue;
+	for (size_t i = 0; i < m->spec->n_metrics; i++)
+		n += pair->row[i].verdict == MATCHED_NOT_ENOUGH && pair->row[i].need.sessions &&
+		     pair->row[i].need.from == MATCHED_SUPPOSED;
+	if (n)
 		buf_printf(out, "how many sessions are needed is a guess: without repeats it supposes that "
 			   "sessions scatter by %.3g %%\n", MATCHED_SCATTER_USUAL * 100);
-		return;
-	}
 }
 
 const char *matched_notes(const struct matched *m, const struct matched_pair *pair,
