@@ -769,7 +769,6 @@ static void note_sessions(struct buf *out, struct arena *a, const struct matched
 			   "; where several loads shared one, the intervals are too narrow" : "");
 }
 
-/* Numbers of sessions that rest on no data. */
 static void note_supposed(struct buf *out, const struct matched *m, const struct matched_pair *pair)
 {
 	size_t n = 0;
@@ -805,9 +804,8 @@ const char *matched_notes(const struct matched *m, const struct matched_pair *pa
 	if (pair->n_configs) {
 		note_counts(&out, m, pair, true);
 		note_counts(&out, m, pair, false);
-	}
-	if (!pair->refusal)
 		note_supposed(&out, m, pair);
+	}
 	text = arena_text(a, buf_str(&out));
 	buf_release(&out);
 	return text;
