@@ -151,6 +151,11 @@ my @rows = (
 	  args => [qw(--model nobody/nothing --num-prompts 2 --random-input-len 8 --port {port})],
 	  err => 'profllm bench serve: the server at http://127.0.0.1:{port} has no model '
 		. '"nobody/nothing"; it serves: sim', not_out => ['Starting*'] },
+	{ name => 'path of another backend', server => [], status => 1,
+	  args => [qw(--port {port} --endpoint /v1/chat/completions)],
+	  warn => ['WARNING: --endpoint /v1/chat/completions expects the requests of --backend openai-chat, '
+		. 'but --backend openai sends those of /v1/completions'],
+	  err => 'profllm bench serve: 400 Bad Request: messages is missing *' },
 	{ name => 'a name for the requests where the model is asked for', plain => 1, server => [],
 	  status => 0,
 	  args => [qw(--tokenizer sim --served-model-name other --num-prompts 2 --random-input-len 8

@@ -15,14 +15,15 @@ my $json = JSON::PP->new->canonical;
 sub result {
 	my ($value, $run, %more) = @_;
 	my $v = $value * (1 + (($run * 7) % 5 - 2) / 500);
+	my $slow = $v ? 1 / $v : 0;
 
 	return {
 		date => "20260101-00000$run", backend => 'openai', model_id => 'm',
 		request_rate => 'inf', max_concurrency => 8, completed => 100, failed => 0,
 		total_input_tokens => 1000, total_output_tokens => 2000,
 		request_throughput => $v / 10, output_throughput => $v,
-		median_ttft_ms => 50000 / $v, p99_ttft_ms => 100000 / $v,
-		median_tpot_ms => 10000 / $v, p99_tpot_ms => 20000 / $v, %more,
+		median_ttft_ms => 50000 * $slow, p99_ttft_ms => 100000 * $slow,
+		median_tpot_ms => 10000 * $slow, p99_tpot_ms => 20000 * $slow, %more,
 	};
 }
 
@@ -171,6 +172,15 @@ $r = status_is('INVALID for a metric', 0, undef, qw(base partly --metrics),
 like($r->{out}, qr/^output_throughput .* worse by at least 3 %$/m, 'INVALID for a metric: not for another');
 like($r->{out}, qr/^note: .*\(p99_ttft_ms\): it is INVALID in every run of partly/m,
 	'INVALID for a metric: which');
+
+# Every request fails: there is nothing to compare, and more runs would not help.
+side('down', 0, 2, completed => 0, failed => 100);
+$r = status_is('all failed', 0, undef, 'base', 'down', @tput);
+like($r->{out}, qr/ not comparable$/m, 'all failed: not comparable');
+like($r->{out}, qr/^note: .*: every request of down failed$/m, 'all failed: says so');
+side('down2', 0, 1, completed => 0, failed => 90);
+status_is('all failed on both sides', 1,
+	qr/: every request of down failed, so there is nothing to compare$/m, 'down', 'down2');
 
 # Half of the requests fail and the others are faster; or they are shorter.
 side('shedding', 1700, 5, completed => 50, failed => 50, total_input_tokens => 500,

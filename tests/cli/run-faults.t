@@ -89,7 +89,7 @@ my @rows = (
 	  measured => 1 },
 	{ name => 'every request fails', server => { fault => ['status=500'] },
 	  bench => { ready_check_timeout_sec => 0 }, status => 1, stage => 'benchmark',
-	  category => 'all requests failed', err => 'benchmark: all 12 requests failed: *' },
+	  category => 'all requests failed', err => 'benchmark: every request failed (12): *' },
 	{ name => 'no such dataset', bench => { dataset_name => 'custom',
 	  dataset_path => './nowhere.jsonl' }, status => 2, stage => 'config', err => '*nowhere.jsonl*' },
 	{ name => 'a dataset that is none', bench => { dataset_name => 'custom',

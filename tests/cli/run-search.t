@@ -87,7 +87,7 @@ check_run('a capacity is planned', run(args => words('capacity', '--dry-run')), 
 $run = run(args => words('capacity'), seconds => 400);
 check_run('a capacity of each', $run, { status => 0, out => [
 	'Searching for the largest number of requests at once with mean_e2el_ms<200 *',
-	'Best capacity: * requests at once at max_num_seqs=8',
+	'Highest capacity: * requests at once at max_num_seqs=8',
 	'It is * % more than at max_num_seqs=2; the 95 % intervals do not overlap'] });
 my $d = document('capacity.json');
 my @found = map { $_->{results} } @{$d->{experiments}};

@@ -224,8 +224,8 @@ sub is_clean { ok(!is_left_running(), "$_[0]: no server is left") }
 	is_deeply(begun($run), ['num_prompts=4'], '--only');
 	is(scalar @{$d->{experiments}}, 3, 'the others stay in the document');
 	check_run("--only of nothing @$_", run(args => words('kept', '--only', 'x*', @$_)), { status => 2,
-		err => 'profllm run: --only: none of the 3 experiments matches; the first one is '
-			. 'num_prompts=2' }) for [], ['--dry-run'];
+		err => 'profllm run: --only: no experiment of the suite has such a name; the first of 3 is '
+			. 'called num_prompts=2' }) for [], ['--dry-run'];
 }
 
 # ---- what fails ----

@@ -221,7 +221,7 @@ wait_file('paced');
 run(args => [qw(bench serve --model sim --tokenizer sim --num-prompts 1 --random-input-len 4
 	--random-output-len 50 --ignore-eos --ready-check-timeout-sec 0 --port), slurp('paced') =~ /(\d+)/]);
 kill 'TERM', $paced->{pid};
-like(finish($paced)->{err}, qr/ 1 requests, 50 events, .*; CPU per event [\d.]+ us; sent after due: /,
+like(finish($paced)->{err}, qr/ 1 request, 50 events, .*; CPU per event [\d.]+ us; sent after due: /,
 	'CPU time per event');
 my ($cpu_us) = $paced->{err} =~ /CPU per event ([\d.]+) us/;
 ok($cpu_us > 0 && $cpu_us < 10_000, '... is not the 20 ms between two events') or diag($paced->{err});

@@ -61,7 +61,7 @@ my $run = run(args => [@serve, @at, qw(--dataset-path mooncake.jsonl --trace-blo
 # A cache knows 9 x 16 and 32 tokens of 10 x 48 + 40 + 44.
 my $share = sprintf '%.2f', 100 * (9 * 16 + 32) / 564;
 check_run('a Mooncake trace', $run, { status => 0,
-	warn => ['WARNING: mooncake.jsonl: 1 rows have no answer or no prompt tokens and are not sent'],
+	warn => ['WARNING: mooncake.jsonl: 1 row is not sent: no answer or no prompt tokens'],
 	out => ['Successful requests: * 12 *', "trace: mooncake *, ideal hit rate $share %",
 		'Trace: * mooncake, speed-up 2', 'Planned span (s): * 0.11 *',
 		"Ideal prefix hit rate (%): * $share *", "Prefix cache hit rate (%): * $share *",

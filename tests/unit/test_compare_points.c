@@ -37,15 +37,15 @@ static const char *said(const struct points_table *t, struct buf *out)
 static void the_best_is_no_invalid_one(void **state)
 {
 	static const struct { const char *record[3]; const char *says; } row[] = {
-		{ { VALID_10, NULL, LATE_20 }, "Best throughput: 20.00 req/s at c (DEGRADED)\n" },
+		{ { VALID_10, NULL, LATE_20 }, "Highest throughput: 20.00 req/s at c (DEGRADED)\n" },
 		{ { VALID_10, INVALID(30), NULL },
-		  "Best throughput: 10.00 req/s at a\nLeft out: 1 of 2 results, in which "
+		  "Highest throughput: 10.00 req/s at a\nLeft out: 1 of 2 results, in which "
 		  "request_throughput is INVALID; b would have led with 30.00 req/s\n" },
 		{ { VALID_10, INVALID(5), LATE_20 },
-		  "Best throughput: 20.00 req/s at c (DEGRADED)\nLeft out: 1 of 3 results, in which "
+		  "Highest throughput: 20.00 req/s at c (DEGRADED)\nLeft out: 1 of 3 results, in which "
 		  "request_throughput is INVALID; none of them would have led\n" },
 		{ { INVALID(30), INVALID(5), NULL },
-		  "No best throughput: request_throughput is INVALID in all 2 results\n" },
+		  "No highest throughput: request_throughput is INVALID in all 2 results\n" },
 		{ { NULL, NULL, NULL }, "" },
 	};
 	struct arena a = { 0 };

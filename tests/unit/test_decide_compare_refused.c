@@ -327,6 +327,32 @@ static void few_failed(void **state)
 	rig_free(r);
 }
 
+/* A side all of whose requests failed has no values, but it is not short of data. */
+static void all_failed(void **state)
+{
+	struct rig *r = rig_new();
+
+	(void)state;
+	for (unsigned side = 0; side < 2; side++) {
+		double d[4] = { 0 };
+
+		r->spec.n_runs = 0;
+		add_pairs(r, d, 4);
+		for (size_t i = 0; i < r->spec.n_runs; i++)
+			if (r->run[i].side == side) {
+				r->value[i][0] = NAN;
+				r->run[i].work = (struct matched_work){ .failed = 100 };
+			}
+		assert_int_equal(compare(r)->verdict, MATCHED_NOT_COMPARABLE);
+		assert_string_equal(r->out.pair[0].row[0].reason, side ? "every request of new failed"
+								       : "every request of old failed");
+		for (size_t i = 0; i < r->spec.n_runs; i++)
+			r->run[i].work.completed = 1;
+		assert_int_equal(compare(r)->verdict, MATCHED_NOT_ENOUGH);
+	}
+	rig_free(r);
+}
+
 /* Of twenty configurations one does other work: it is set apart; three void the comparison. */
 static void guards_of_some(void **state)
 {
@@ -422,7 +448,8 @@ int main(void)
 		cmocka_unit_test(refusals), cmocka_unit_test(guards),
 		cmocka_unit_test(shown_anyhow),
 		cmocka_unit_test(goodput), cmocka_unit_test(failed_max),
-		cmocka_unit_test(few_failed), cmocka_unit_test(guards_of_some),
+		cmocka_unit_test(few_failed), cmocka_unit_test(all_failed),
+		cmocka_unit_test(guards_of_some),
 		cmocka_unit_test(words), cmocka_unit_test(json),
 	};
 

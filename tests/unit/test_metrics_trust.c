@@ -164,6 +164,9 @@ static void queue(struct run *r, uint32_t answered, uint32_t before)
 }
 static void queue_at(struct run *r) { queue(r, 950, 5); }
 static void queue_over(struct run *r) { queue(r, 940, 5); }
+/* 65 wait for an answer, and the client sends no more than so many at once. */
+static void queue_held(struct run *r) { queue_over(r); r->m.opts.max_concurrency = 64; }
+static void queue_free(struct run *r) { queue_over(r); r->m.opts.max_concurrency = 65; }
 static void queue_late(struct run *r) { queue_over(r); r->m.client.send_lag.p99_ms = 5100; }
 static void queue_noise(struct run *r) { queue(r, 940, 200); }
 static void growth(struct run *r, double last_ms, double p)
@@ -460,6 +463,15 @@ static const struct {
 	  "Requests arrived at 10.00/s and were answered at 9.40/s: the server cannot sustain this "
 	  "rate, 65 were waiting when the last one arrived, and the latencies depend on how long "
 	  "the run was.", "TTFT, E2EL, goodput" },
+	{ queue_held, TRUST_DEGRADED, "rate_not_carried",
+	  "Requests arrived at 10.00/s and were answered at 9.40/s, at most 64 at once "
+	  "(--max-concurrency): 1 waited in the client when the last one arrived, which TTFT and "
+	  "E2EL leave out. The load was not the requested rate; a higher --max-concurrency shows "
+	  "whether the server sustains it.", "TTFT, E2EL, goodput" },
+	{ queue_free, TRUST_DEGRADED, "rate_not_carried",
+	  "Requests arrived at 10.00/s and were answered at 9.40/s: the server cannot sustain this "
+	  "rate, 65 were waiting when the last one arrived, and the latencies depend on how long "
+	  "the run was.", "TTFT, E2EL, goodput" },
 	{ queue_late, TRUST_DEGRADED, "send_lag",
 	  "The client sent requests 5100.000 ms (p99) later than possible (limit 10.000 "
 	  "ms), which cost 5.1 % of the duration (limit 5 %). profllm doctor looks for the cause.",
@@ -570,7 +582,7 @@ static const struct {
 	  "follow the length in the request, which --extra-body can set under the name that it "
 	  "reads.", "E2EL, goodput, request throughput, output throughput" },
 	{ early, TRUST_INVALID, "sent_early",
-	  "1 requests were sent before they were due: the load is not the requested one. "
+	  "1 request was sent before the planned time: the load is not the requested one. "
 	  "Please report this as a bug.", "every metric" },
 	{ restarted, TRUST_DEGRADED, "server_restarted",
 	  "The counters of the server's /metrics began again during the run: it was restarted, or "
@@ -659,7 +671,7 @@ static const struct {
 	  "The record file breaks off: requests that had not been written are missing.",
 	  "every metric" },
 	{ lost_process, TRUST_INVALID, "lost_process",
-	  "25 requests are missing: a process that mpirun had started for them was lost. "
+	  "25 requests are missing: a process that mpirun had started was lost. "
 	  "The load was not the requested one.", "every metric" },
 };
 

@@ -421,7 +421,7 @@ static void a_column_of_prompts_can_be_named(void **state)
 	assert_false(dataset_find("hf")->is_templated_for(&f.opts));
 	expect(&f, 1); /* the last is too short */
 	is_text(f.w.v[0].prompt, "take this one now");
-	expect_note(&f, "1 rows were skipped");
+	expect_note(&f, "1 row was skipped");
 	finish(&f);
 	start(&f, NULL, "{\"a\": \"x\", \"b\": \"y\"}\n");
 	f.opts.hf_text_column = "c";

@@ -142,14 +142,14 @@ static void long_prompts_are_left_out(void **state)
 		f.opts.speed_bench_max_input_len = (struct opt_int){ .is_set = true, .v = limit };
 		if (limit == 2) {
 			assert_int_equal(build(&f, "speed_bench"), -1);
-			assert_string_equal(f.e.text, "--speed-bench-max-input-len 2: each of the 3 prompts "
-					    "is longer; nothing to send");
+			assert_string_equal(f.e.text, "--speed-bench-max-input-len 2: every prompt "
+					    "is longer (3); nothing to send");
 		} else {
 			assert_int_equal(build(&f, "speed_bench"), 0);
 			assert_int_equal(f.w.n, limit == 6 ? 2 : 3);
 			assert_int_equal(f.w.notes.n > 0, limit == 6);
 			if (limit == 6)
-				assert_non_null(strstr(f.w.notes.p, "1 prompts were skipped: they have "
+				assert_non_null(strstr(f.w.notes.p, "1 prompt was skipped for having "
 						       "more than --speed-bench-max-input-len 6 tokens"));
 		}
 		fixture_release(&f);

@@ -148,7 +148,7 @@ static void burstgpt_begins_where_it_begins(void **state)
 	assert_due(&f, 1, 40);
 	assert_int_equal(f.w.v[1].prompt_len, 1087);
 	assert_int_equal(f.w.trace->skipped, 1);
-	assert_notes(&f, "1 rows have no answer or no prompt tokens and are not sent");
+	assert_notes(&f, "1 row is not sent: no answer or no prompt tokens");
 	f.opts.trace_origin = "file";
 	make(&f);
 	assert_due(&f, 0, 5);
@@ -304,7 +304,7 @@ static void too_few_ids_are_filled_up(void **state)
 	assert_int_equal(f.w.trace->short_rows, 2);
 	assert_int_equal(f.w.trace->own_tokens, 2 * 84);
 	assert_int_equal(f.w.trace->left_ids, 2);
-	assert_notes(&f, "2 rows have fewer ids than their lengths need");
+	assert_notes(&f, "2 rows have fewer ids than the length needs");
 	assert_notes(&f, "2 block ids have more tokens than their rows");
 	f.opts.is_trace_short = true;
 	make(&f);
@@ -614,7 +614,7 @@ static void long_rows_are_left_out(void **state)
 	f.opts.max_model_len = (struct opt_int){ true, 15 };
 	make(&f);
 	assert_int_equal(f.w.n, 1);
-	assert_notes(&f, "1 requests were skipped: prompt and answer together would have more than "
+	assert_notes(&f, "1 request was skipped: prompt and answer together would have more than "
 		     "--max-model-len 15 tokens");
 	fixture_release(&f);
 }

@@ -17,6 +17,7 @@
 #include "core/base/mem.h"
 #include "scratch.h"
 #define ANSWER_HEAD_BYTES 5000
+#define ANSWERS_MAX 40
 #include "answers.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -174,6 +175,7 @@ static void searches(void **state)
 		{ "at once, spoilt twice", TAIL, CAPACITY_CONCURRENCY, 0.2, 600,
 		  .server = { 0.05, 0.05, 9, 4000, .spoilt = 2 } },
 		{ "the budget ends first", TAIL, CAPACITY_RATE, 0.001, 40, .server = { 0.05, 0.05, 60, 400, 0 } },
+		{ "narrow, of few levels", TAIL, CAPACITY_RATE, 0.3, 200, .server = { 0.05, 0.05, 60, 400, 0 } },
 		{ "a short budget", TAIL, CAPACITY_RATE, 0.1, 9, .server = { 0.05, 0.05, 60, 400, 0 } },
 		{ "saturation", "p99_ttft_ms<9000", CAPACITY_RATE, 0.2, 400, .server = { 0.05, 0, 60, 30, 0 } },
 		{ "failures", "p99_ttft_ms<9000", CAPACITY_RATE, 0.2, 100, .server = { 0.05, 0, 60, 300, 20 } },

@@ -12,6 +12,8 @@
 	"benchmark: {tokenizer: sim, num_prompts: 2}\n"
 #define LISTS SERVER("org/m") "experiments: [{name: a, resources: {gpus: [9]}}, {name: b, resources: " \
 	"{gpus: none}}, {name: c, resources: {gpus: [0, 1]}}]\n"
+#define PART SERVER("org/m") "experiments: [{name: a, resources: {gpus: 3}}, {name: b, resources: " \
+	"{gpus: 1}}]\nrepeat: 2\n"
 
 static void lists(void **state)
 {
@@ -27,6 +29,10 @@ static void lists(void **state)
 		  .how = PLAN, .env = GPUS },
 		{ "visible", SERVER("org/m") "resources: {gpus: [1]}\n", .words = "--dry-run", .status = 2,
 		  .how = PLAN, .env = GPUS " CUDA_VISIBLE_DEVICES=0" },
+		/* What --only leaves out may ask for more GPUs than there are. */
+		{ "part", PART, .words = "--dry-run --only b-r1", .how = PLAN, .env = GPUS },
+		{ "part", NULL, .words = "--dry-run --only a-r2", .status = 2, .how = PLAN, .env = GPUS },
+		{ "part", NULL, .words = "--dry-run --only c", .status = 2, .how = PLAN, .env = GPUS },
 	};
 
 	(void)state;

@@ -68,6 +68,10 @@ int serve_choose_backend(const struct serve_check *c)
 	/*
 	 * The API's own path, where the default of --endpoint is not valid: upstream refuses that.
 	 */
+	if (serve_given(c, "endpoint") && ep->suffix && strcmp(ep->suffix, "completions") == 0 &&
+	    str_ends(str_of(o->endpoint), STR("/chat/completions")))
+		serve_warn(c, "--endpoint %s expects the requests of --backend openai-chat, but --backend "
+			   "%s sends those of /v1/completions", o->endpoint, ep->name);
 	if (serve_given(c, "endpoint") ||
 	    (!ep->is_ours && endpoint_check_url(ep, o->endpoint, NULL) == 0))
 		return 0;

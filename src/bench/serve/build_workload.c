@@ -566,8 +566,9 @@ void dump_summary(const struct workload *w, const struct plan *plan, struct buf 
 			output_sum += (uint64_t)s->output_len;
 		}
 	}
-	buf_printf(out, "Workload: %zu requests from dataset %s; %llu prompt tokens, %llu output tokens\n",
-		   n, w->dataset, (unsigned long long)prompt_sum, (unsigned long long)output_sum);
+	buf_printf(out, "Workload: %zu request%s from dataset %s; %llu prompt tokens, %llu output "
+		   "tokens\n", n, n == 1 ? "" : "s", w->dataset,
+		   (unsigned long long)prompt_sum, (unsigned long long)output_sum);
 	buf_printf(out, "%-28s%10s%10s%10s%10s%10s\n", "", "min", "mean", "median", "p99", "max");
 	row(out, "Prompt length (tokens)", prompt, n);
 	if (with_output)

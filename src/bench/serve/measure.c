@@ -191,7 +191,7 @@ static int pass_over(struct stage *s, struct err *e)
 		workload_release(&w);
 		return -1;
 	}
-	stage_say(s, "Warm-up pass: %zu requests with %s prompts...", w.n,
+	stage_say(s, "Warm-up pass: %zu request%s with %s prompts...", w.n, w.n == 1 ? "" : "s",
 		  is_same ? "the measured" : "other");
 	opts.workload = &w;
 	if (!opts.max_concurrency)

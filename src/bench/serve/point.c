@@ -46,8 +46,9 @@ static void say_replay(const struct stage *s)
 	const struct trace_facts *f = w->trace;
 	struct buf text = { 0 };
 
-	buf_printf(&text, "trace: %s (%s), %zu requests", f->format,
-		   f->is_format_given ? "--trace-format" : "found by its content", w->n);
+	buf_printf(&text, "trace: %s (%s), %zu request%s", f->format,
+		   f->is_format_given ? "--trace-format" : "found by its content", w->n,
+		   w->n == 1 ? "" : "s");
 	if (f->sessions)
 		buf_printf(&text, " in %zu sessions", f->sessions);
 	if (f->block)

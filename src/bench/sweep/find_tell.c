@@ -87,9 +87,10 @@ static void tell_level(const struct find *f, struct buf *out)
 	}
 	p = capacity_points(f->search, &n);
 	p += n - 1;
-	buf_printf(out, "%s %zu: %s %s, %llu requests in %s; ", p->is_bracketing ? "Bracket" : "Level",
+	buf_printf(out, "%s %zu: %s %s, %llu request%s in %s; ", p->is_bracketing ? "Bracket" : "Level",
 		   n, load_text(load, p->load), find_unit(f->opts->load),
-		   (unsigned long long)f->level.requests, fmt_rough_time(time, p->spent_s));
+		   (unsigned long long)f->level.requests, f->level.requests == 1 ? "" : "s",
+		   fmt_rough_time(time, p->spent_s));
 	for (size_t j = 0; j < f->opts->slo.n; j++)
 		tell_limit(f, p, j, out);
 	if (p->failed)
@@ -138,7 +139,7 @@ void find_tell_cost(const struct find *f, struct buf *out)
 		   fmt_rough_time(more, a.seconds_more), a.requests_more,
 		   100 * f->opts->precision);
 	if (a.seconds_more > left)
-		buf_printf(out, "; the budget leaves %s, so the interval will be wider",
+		buf_printf(out, "; the budget leaves %s and will end the search first",
 			   fmt_rough_time(budget, fmax(0, left)));
 	buf_add_char(out, '.');
 }
@@ -167,15 +168,43 @@ static void tell_crossing(const struct find *f, const struct capacity_answer *a,
 	buf_add_char(out, '\n');
 }
 
+/* A curve has a crossing outside of what was measured, too. */
+static void tell_range(const struct find *f, const struct capacity_answer *a, struct buf *out)
+{
+	double low = INFINITY, high = 0;
+	size_t n;
+	const struct capacity_point *p = capacity_points(f->search, &n);
+	char load[FMT_F64_BYTES];
+
+	for (size_t i = 0; i < n; i++) {
+		low = fmin(low, p[i].load);
+		high = fmax(high, p[i].load);
+	}
+	if (a->load < low)
+		buf_printf(out, "This is extrapolated: the lowest load that was measured, %s %s, did not "
+			   "hold, and perhaps none does.\n", load_text(load, low),
+			   find_unit(f->opts->load));
+	else if (a->load > high)
+		buf_printf(out, "This is extrapolated: the highest load that was measured is %s %s.\n",
+			   load_text(load, high), find_unit(f->opts->load));
+}
+
 static void tell_cost(const struct find *f, const struct capacity_answer *a, struct buf *out)
 {
 	char time[FMT_F64_BYTES], more[FMT_F64_BYTES], budget[FMT_F64_BYTES];
 	double precision = 100 * f->opts->precision;
 
-	buf_printf(out, "Spent: %s, %llu requests, %u measuring levels.", fmt_rough_time(time, a->spent_s),
-		   (unsigned long long)a->requests, a->levels);
+	buf_printf(out, "Spent: %s, %llu request%s, %u measuring level%s.",
+		   fmt_rough_time(time, a->spent_s), (unsigned long long)a->requests,
+		   a->requests == 1 ? "" : "s", a->levels, a->levels == 1 ? "" : "s");
 	if (a->is_precise)
 		buf_printf(out, " The precision of +-%.3g %% was reached.", precision);
+	else if (a->half_width <= f->opts->precision && isfinite(a->seconds_more))
+		buf_printf(out, " The interval is as narrow as +-%.3g %%, but %u measuring level%s close to "
+			   "the capacity are too few to rely on it: about %s more are needed (--budget %s).",
+			   precision, a->levels_near, a->levels_near == 1 ? "" : "s",
+			   fmt_rough_time(more, a->seconds_more),
+			   load_text(budget, ceil(1.1 * (a->spent_s + a->seconds_more) / 60) * 60));
 	else if (isfinite(a->seconds_more))
 		buf_printf(out, " The precision of +-%.3g %% was not reached: about %s more are needed "
 			   "(--budget %s).", precision, fmt_rough_time(more, a->seconds_more),
@@ -248,6 +277,7 @@ void find_tell_answer(const struct find *f, struct buf *out)
 		buf_printf(out, "Capacity: %s %s, 95 %% interval [%s, %s] (+-%.1f %%).\n",
 			   load_text(load, a.load), unit, load_text(low, a.low),
 			   load_text(high, a.high), 100 * a.half_width);
+		tell_range(f, &a, out);
 		tell_crossing(f, &a, out);
 		buf_printf(out, "Safe to configure: %s %s, the lower end (%s %s).\n",
 			   load_text(load, a.safe), unit, is_rate ? "--request-rate" :
@@ -441,17 +471,22 @@ int find_draw(const struct find *f, const char *stem, struct err *e)
 
 #define WARMUP_S 2.0
 
-static void tell_verdict(const struct holds_answer *a, double have, struct buf *out)
+/* l: the warm-up of a longer run takes no larger part of its requests. */
+static void tell_verdict(const struct holds_answer *a, const struct level *l, struct buf *out)
 {
+	double have = (double)l->requests, all;
+
 	if (a->verdict == HOLDS_PASSES)
 		buf_add_text(out, "holds");
 	else if (a->verdict == HOLDS_FAILS)
 		buf_add_text(out, "does not hold");
-	else if (isfinite(a->requests_more) && a->requests_more > 0)
-		buf_printf(out, "not enough requests: about %.0f more (--num-prompts %.0f)",
-			   ceil(a->requests_more), ceil(have + a->requests_more));
-	else
+	else if (isfinite(a->requests_more) && a->requests_more > 0) {
+		all = ceil(have * (1 + a->requests_more / (double)l->attempted));
+		buf_printf(out, "not enough requests: about %.0f more (--num-prompts %.0f)", all - have,
+			   all);
+	} else {
 		buf_add_text(out, "not enough requests");
+	}
 	buf_add_text(out, ".\n");
 }
 
@@ -461,9 +496,10 @@ static enum holds tell_share(const char *text, double quantile, const struct lev
 	struct level_count c = level_count(l, j);
 	struct holds_answer a = holds_share(c.n, c.slow, level_dispersion_joined(l, j), quantile);
 
-	buf_printf(out, "  %s: %.0f of %.0f requests are beyond it (%.2f %%, %.3g %% allowed): ", text,
-		   c.slow, c.n, c.n > 0 ? 100 * c.slow / c.n : 0, 100 * (1 - quantile));
-	tell_verdict(&a, (double)l->requests, out);
+	buf_printf(out, "  %s: %.0f of %.0f request%s %s beyond it (%.2f %%, %.3g %% allowed): ", text,
+		   c.slow, c.n, c.n == 1 ? "" : "s", c.slow == 1 ? "is" : "are",
+		   c.n > 0 ? 100 * c.slow / c.n : 0, 100 * (1 - quantile));
+	tell_verdict(&a, l, out);
 	return a.verdict;
 }
 
@@ -473,7 +509,7 @@ static enum holds tell_mean(const struct slo_limit *limit, const struct level *l
 	struct holds_answer a = holds_mean(l, j, limit->limit_s, false);
 
 	buf_printf(out, "  %s: mean %.4g ms: ", limit->text, 1000 * level_mean(l, j).mean);
-	tell_verdict(&a, (double)l->requests, out);
+	tell_verdict(&a, l, out);
 	return a.verdict;
 }
 
@@ -517,9 +553,11 @@ enum holds hold_tell(const struct slo *slo, const struct serve_opts *o, const st
 		     const struct scored *scored, struct buf *out)
 {
 	static const char *const words[] = {
-		[HOLDS_PASSES] = "holds", [HOLDS_FAILS] = "does not hold",
-		[HOLDS_OPEN] = "cannot be decided yet",
+		[HOLDS_PASSES] = "holds within the limits",
+		[HOLDS_FAILS] = "does not hold within the limits",
+		[HOLDS_OPEN] = "holds within the limits cannot be decided yet",
 	};
+	char load[FMT_F64_BYTES + sizeof(" requests/s")] = "This load";
 	const struct trust_reason *spoilt = spoiling(slo, &scored->trust);
 	struct buf limits = { 0 };
 	struct level l = { .load = o->request_rate };
@@ -533,12 +571,13 @@ enum holds hold_tell(const struct slo *slo, const struct serve_opts *o, const st
 		buf_printf(&limits, "  %s\n", spoilt->text);
 		all = HOLDS_OPEN;
 	}
-	if (isinf(o->request_rate))
-		buf_printf(out, "This load %s within the limits, by %llu requests after the warm-up:\n",
-			   words[all], (unsigned long long)l.attempted);
-	else
-		buf_printf(out, "%.4g requests/s %s within the limits, by %llu requests after the "
-			   "warm-up:\n", o->request_rate, words[all], (unsigned long long)l.attempted);
+	if (!isinf(o->request_rate))
+		snprintf(load, sizeof(load), "%.4g requests/s", o->request_rate);
+	else if (all == HOLDS_OPEN)
+		load[0] = 't';
+	buf_printf(out, "%s%s %s, by %llu request%s after the warm-up:\n",
+		   all == HOLDS_OPEN ? "Whether " : "", load, words[all],
+		   (unsigned long long)l.attempted, l.attempted == 1 ? "" : "s");
 	buf_add_str(out, buf_str(&limits));
 	buf_release(&limits);
 	return all;

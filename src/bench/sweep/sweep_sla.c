@@ -311,7 +311,8 @@ static void print_outcome(struct hunt *h, const struct search_outcome *o)
 		sweep_line(s, "Every level meets the SLA, even %lld %s: its limits do not bind "
 			   "with the %.0f requests of a run.", (long long)o->passing, unit,
 			   h->requests);
-	sweep_line(s, "Search: %u levels, %u runs (%u made now).", o->levels, o->runs,
+	sweep_line(s, "Search: %u level%s, %u run%s (%u made now).", o->levels,
+		   o->levels == 1 ? "" : "s", o->runs, o->runs == 1 ? "" : "s",
 		   s->n_runs - h->runs_before);
 	if (!o->is_monotone)
 		sweep_warn(s, "a level below %lld fails and it passes: the limits do not grow with "

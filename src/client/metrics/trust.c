@@ -172,7 +172,10 @@ static void judge_failures(struct trust *t, const struct metrics *m)
 	enum trust_verdict level;
 
 	level = level_of(failed, TRUST_FAILED_DEGRADED, TRUST_FAILED_INVALID);
-	if (m->completed == 0)
+	if (m->completed + m->failed + m->cancelled == 0)
+		doubt(t, TRUST_INVALID, "no_success",
+		      "The run has no requests: it ended before the first one was due.");
+	else if (m->completed == 0)
 		doubt(t, TRUST_INVALID, "no_success",
 		      "No request succeeded (%u failed, %u cancelled).", m->failed, m->cancelled);
 	else if (level != TRUST_VALID)
@@ -258,10 +261,11 @@ static void judge_slots(struct trust *t, const struct metrics *m)
 	if (lost > TRUST_LAG_THROUGHPUT)
 		doubt(t, TRUST_DEGRADED, "send_lag",
 		      "The client sent requests %.3f ms (mean) later than possible, which cost "
-		      "%.1f %% of the time of the %lld slots of --max-concurrency (limit %.0f %%): "
+		      "%.1f %% of the time of the %lld slot%s of --max-concurrency (limit %.0f %%): "
 		      "fewer requests were in flight than requested, and throughput or latencies "
 		      "are too low, by up to that share." SEE_DOCTOR, m->client.send_lag.mean_ms, 100 * lost,
-		      (long long)m->opts.max_concurrency, 100 * TRUST_LAG_THROUGHPUT);
+		      (long long)m->opts.max_concurrency, m->opts.max_concurrency == 1 ? "" : "s",
+		      100 * TRUST_LAG_THROUGHPUT);
 }
 
 /* With a schedule: whether requests were sent on time. */
@@ -290,8 +294,9 @@ static void judge_sending(struct trust *t, const struct metrics *m)
 
 	if (c->n_sent_early)
 		doubt(t, TRUST_INVALID, "sent_early",
-		      "%u requests were sent before they were due: the load is not the requested "
-		      "one. Please report this as a bug.", c->n_sent_early);
+		      "%u request%s sent before the planned time: the load is not the requested "
+		      "one. Please report this as a bug.", c->n_sent_early,
+		      c->n_sent_early == 1 ? " was" : "s were");
 	if (is_closed_loop(m))
 		judge_slots(t, m);
 	else
@@ -409,7 +414,16 @@ static void judge_queue(struct trust *t, const struct metrics *m)
 
 	if (lost_share(m) > TRUST_LAG_THROUGHPUT)
 		return; /* the client itself was late: send_lag reports it */
-	if (q->is_known && missing > TRUST_NOT_CARRIED * q->arrived && missing > noise)
+	if (q->is_known && missing > TRUST_NOT_CARRIED * q->arrived && missing > noise &&
+	    m->opts.max_concurrency && q->in_flight_after > m->opts.max_concurrency)
+		doubt(t, TRUST_DEGRADED, "rate_not_carried",
+		      "Requests arrived at %.2f/s and were answered at %.2f/s, at most %lld at once "
+		      "(--max-concurrency): %lld waited in the client when the last one arrived, which "
+		      "TTFT and E2EL leave out. The load was not the requested rate; a higher "
+		      "--max-concurrency shows whether the server sustains it.",
+		      q->offered_rps, q->carried_rps, (long long)m->opts.max_concurrency,
+		      (long long)(q->in_flight_after - m->opts.max_concurrency));
+	else if (q->is_known && missing > TRUST_NOT_CARRIED * q->arrived && missing > noise)
 		doubt(t, TRUST_DEGRADED, "rate_not_carried",
 		      "Requests arrived at %.2f/s and were answered at %.2f/s: the server cannot "
 		      "sustain this rate, %u were waiting when the last one arrived, and the "
@@ -510,8 +524,9 @@ static void judge_run(struct trust *t, const struct trust_facts *f)
 		      "The run was stopped because too many requests failed.");
 	if (f->lost)
 		doubt(t, TRUST_INVALID, "lost_process",
-		      "%llu requests are missing: a process that mpirun had started for them was "
-		      "lost. The load was not the requested one.", (unsigned long long)f->lost);
+		      "%llu request%s missing: a process that mpirun had started was lost. The load "
+		      "was not the requested one.", (unsigned long long)f->lost,
+		      f->lost == 1 ? " is" : "s are");
 	if (f->is_broken_off)
 		doubt(t, TRUST_DEGRADED, "broken_off",
 		      "The record file breaks off: requests that had not been written are missing.");
@@ -532,11 +547,11 @@ static void judge_machine(struct trust *t, const struct trust_facts *f)
 		      100 * TRUST_THROTTLED_NOTE);
 	if (f->no_ports)
 		doubt(t, TRUST_DEGRADED, "no_local_port",
-		      "%llu connections could not be opened because this machine had no local port "
+		      "%llu connection%s could not be opened because this machine had no local port "
 		      "left: these failures are not the server's. Widen "
 		      "net.ipv4.ip_local_port_range, add --source-addresses, or lower "
 		      "--max-concurrency." DOCTOR_MENDS,
-		      (unsigned long long)f->no_ports);
+		      (unsigned long long)f->no_ports, f->no_ports == 1 ? "" : "s");
 	else if (f->ports && (double)f->connections_most > TRUST_RESERVE_NOTE * (double)f->ports)
 		doubt(t, TRUST_VALID, "no_local_port",
 		      "%llu connections were open at once, and this machine has %llu local ports (limit "
@@ -545,9 +560,10 @@ static void judge_machine(struct trust *t, const struct trust_facts *f)
 		      100 * TRUST_RESERVE_NOTE);
 	if (f->no_descriptors)
 		doubt(t, TRUST_DEGRADED, "no_descriptor",
-		      "%llu connections could not be opened because the program may have no more than "
+		      "%llu connection%s could not be opened because the program may have no more than "
 		      "%llu open files: these failures are not the server's. Raise the limit with "
 		      "ulimit -n." DOCTOR_MENDS, (unsigned long long)f->no_descriptors,
+		      f->no_descriptors == 1 ? "" : "s",
 		      (unsigned long long)f->descriptors);
 	else if (f->descriptors &&
 		 (double)f->connections_most > TRUST_RESERVE_NOTE * (double)f->descriptors)
@@ -580,9 +596,10 @@ static void judge_capture(struct trust *t, const struct metrics *m, const struct
 		      (unsigned long long)f->capture_dropped);
 	if (f->capture_counted || f->capture_prompts)
 		doubt(t, f->capture_counted ? TRUST_DEGRADED : TRUST_VALID, "capture_tokens",
-		      "The server sent no token counts for %llu requests, because their client did not ask "
-		      "for them (stream_options.include_usage): their prompt tokens are not known%s.",
-		      (unsigned long long)f->capture_prompts, f->capture_counted
+		      "The server sent no token counts for %llu request%s, because the client did not ask "
+		      "for them (stream_options.include_usage): the prompt tokens are not known%s.",
+		      (unsigned long long)f->capture_prompts, f->capture_prompts == 1 ? "" : "s",
+		      f->capture_counted
 		      ? ", and each event with text is taken as one output token; --tokenizer counts the "
 		      "text" : "");
 }
@@ -634,9 +651,9 @@ static void judge_sample(struct trust *t, const struct metrics *m)
 		}
 	if (open)
 		doubt(t, TRUST_VALID, "few_requests",
-		      "p%s of %zu requests has no upper bound: too few of them lie beyond it, and another "
+		      "p%s of %zu request%s has no upper bound: too few of them lie beyond it, and another "
 		      "run would give another value. From %zu requests on it has one (--num-prompts).",
-		      metrics_percentile_name(name, p), open->n, open->needed);
+		      metrics_percentile_name(name, p), open->n, open->n == 1 ? "" : "s", open->needed);
 }
 
 static void judge_server(struct trust *t, const struct metrics *m, const struct trust_facts *f)
@@ -649,9 +666,9 @@ static void judge_server(struct trust *t, const struct metrics *m, const struct 
 		      "restarted, or several servers answer at one address.");
 	else if (o->requests && !f->no_ports && !f->no_descriptors) /* else the client's fault */
 		doubt(t, TRUST_DEGRADED, "server_restarted",
-		      "From %.3f s on the server took no connections for %.3f s, in which %u requests "
+		      "From %.3f s on the server took no connections for %.3f s, in which %u request%s "
 		      "failed, and then answered again: it was restarted. Measure again once it is up.",
-		      o->start_s, o->duration_s, o->requests);
+		      o->start_s, o->duration_s, o->requests, o->requests == 1 ? "" : "s");
 }
 
 /*

@@ -451,10 +451,12 @@ static const struct topic {
 	  "`--prompt-salt run` makes all prompts new, or clear the cache with `--reset-prefix-cache`.",
 	  "profllm bench serve ... --prompt-salt run" },
 	{ REASONS, "rate_not_carried",
-	  "Requests arrive faster than the server answers. The queue grows for as long as the run "
-	  "lasts, and latency with it: latencies depend on the length of the run.",
+	  "Requests arrive faster than they are answered. The queue grows for as long as the run "
+	  "lasts, and latency with it: latencies depend on the length of the run. If the message names "
+	  "`--max-concurrency`, the queue is in the client, and the latencies leave it out.",
 	  "Quote the throughput only, lower `--request-rate`, or search the highest rate that the "
-	  "server sustains.", "profllm bench serve ... --find-max-rate 'p99_ttft_ms<200'" },
+	  "server sustains. Where `--max-concurrency` limits the load, raise it or leave it out.",
+	  "profllm bench serve ... --find-max-rate --slo 'p99_ttft_ms<200'" },
 	{ REASONS, "queue_growing",
 	  "TTFT rose during the run: the queue at the server grows.",
 	  "As for `rate_not_carried`.", "profllm help rate_not_carried" },

@@ -289,6 +289,14 @@ static int read_values(struct points *p, const struct serve_opts *o, struct err 
 	return 0;
 }
 
+static bool has_percentile(const struct points *p, const char *name)
+{
+	for (size_t i = 0; i < p->percentiles; i++)
+		if (strcmp(p->percentile[i], name) == 0)
+			return true;
+	return false;
+}
+
 static int read_percentiles(struct points *p, const char *list, struct err *e)
 {
 	struct str rest = str_of(list);
@@ -296,16 +304,13 @@ static int read_percentiles(struct points *p, const char *list, struct err *e)
 	while (rest.n) {
 		struct str one = str_trim(str_cut(&rest, ','));
 		char text[FMT_F64_BYTES];
-		bool is_known = false;
 		double v;
 
 		if (!str_to_f64(one, &v) || !(v >= 0 && v <= 100))
 			return err_set(e, ERR_USAGE, "--sweep-summary-percentiles: '%.*s' is not a "
 				       "number from 0 to 100", (int)one.n, one.p);
 		snprintf(text, sizeof(text), "%.10g", v);
-		for (size_t i = 0; i < p->percentiles; i++)
-			is_known = is_known || strcmp(p->percentile[i], text) == 0;
-		if (is_known)
+		if (has_percentile(p, text))
 			continue;
 		if (p->percentiles == PERCENTILES_MAX)
 			return err_set(e, ERR_USAGE, "--sweep-summary-percentiles: more than %d",
@@ -439,27 +444,39 @@ static void add_column(struct points *p, const char *title, const char *key)
 
 static void add_percentile_columns(struct points *p, const char *name)
 {
+	const char *key = strcmp(name, "50") == 0 ? "median" : arena_printf(p->arena, "p%s", name);
+
 	add_column(p, arena_printf(p->arena, "P%s TTFT(ms)", name),
-		   arena_printf(p->arena, "p%s_ttft_ms", name));
+		   arena_printf(p->arena, "%s_ttft_ms", key));
 	add_column(p, arena_printf(p->arena, "P%s TPOT(ms)", name),
-		   arena_printf(p->arena, "p%s_tpot_ms", name));
+		   arena_printf(p->arena, "%s_tpot_ms", key));
+}
+
+static int lower_percentile(const void *a, const void *b)
+{
+	double x = strtod(*(const char *const *)a, NULL), y = strtod(*(const char *const *)b, NULL);
+
+	return (x > y) - (x < y);
 }
 
 static void make_columns(struct points *p)
 {
+	static const char *const always[] = { "50", "90", "99" };
+	const char *name[PERCENTILES_MAX + sizeof(always) / sizeof(*always)];
+	size_t n = p->percentiles;
+
 	add_column(p, "Req/s", "request_throughput");
 	add_column(p, "Tok/s", "output_throughput");
 	add_column(p, "Total tok/s", "total_token_throughput");
 	add_column(p, "SS req/s", "profllm.steady_state.request_throughput");
 	add_column(p, "SS out tok/s", "profllm.steady_state.output_throughput");
-	add_column(p, "P50 TTFT(ms)", "median_ttft_ms");
-	add_column(p, "P50 TPOT(ms)", "median_tpot_ms");
-	add_percentile_columns(p, "90");
-	for (size_t i = 0; i < p->percentiles; i++)
-		if (strcmp(p->percentile[i], "50") != 0 && strcmp(p->percentile[i], "90") != 0 &&
-		    strcmp(p->percentile[i], "99") != 0)
-			add_percentile_columns(p, p->percentile[i]);
-	add_percentile_columns(p, "99");
+	memcpy(name, p->percentile, p->percentiles * sizeof(*name));
+	for (size_t i = 0; i < sizeof(always) / sizeof(*always); i++)
+		if (!has_percentile(p, always[i]))
+			name[n++] = always[i];
+	qsort(name, n, sizeof(*name), lower_percentile);
+	for (size_t i = 0; i < n; i++)
+		add_percentile_columns(p, name[i]);
 }
 
 static size_t first_line(struct str text)

@@ -357,8 +357,8 @@ static int compile(const struct dataset_cmd_opts *o, const struct point *p, stru
 				 buf_str(&description), cli_is_interrupted(), hash, e);
 	buf_release(&description);
 	if (rc == 0)
-		printf("%s: %zu requests of %s, hash %s\n", o->output, p->workload.n,
-		       p->workload.dataset, hash);
+		printf("%s: %zu request%s of %s, hash %s\n", o->output, p->workload.n,
+		       p->workload.n == 1 ? "" : "s", p->workload.dataset, hash);
 	return rc;
 }
 

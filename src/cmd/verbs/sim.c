@@ -500,8 +500,8 @@ static void summary_print(const struct sim *s)
 	struct sim_summary m = sim_summary(s);
 	char p50[FMT_F64_BYTES], p99[FMT_F64_BYTES], max[FMT_F64_BYTES];
 
-	fprintf(stderr, "profllm sim: %" PRIu64 " requests, %" PRIu64 " events, %" PRIu64 " tokens",
-		m.requests, m.events, m.tokens);
+	fprintf(stderr, "profllm sim: %" PRIu64 " request%s, %" PRIu64 " events, %" PRIu64 " tokens",
+		m.requests, m.requests == 1 ? "" : "s", m.events, m.tokens);
 	if (m.events)
 		fprintf(stderr, "; CPU per event %.2f us", (double)m.busy_ns / (double)m.events / 1e3);
 	if (sim_is_oracle(s))

@@ -443,7 +443,7 @@ static int judge(struct bench *b)
 		return run_fail(r, "out of disk", "%s", b->err.text);
 	}
 	if (completed == 0)
-		return run_fail(r, "all requests failed", failed ? "all %llu requests failed%s%s"
+		return run_fail(r, "all requests failed", failed ? "every request failed (%llu)%s%s"
 				: "no request was completed", (unsigned long long)failed,
 				b->failure ? ": " : "", b->failure ? b->failure : "");
 	if (aborted)

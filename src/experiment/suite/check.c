@@ -369,11 +369,11 @@ static void dataset(struct checking *c, const struct point_early *early, const s
 	if (e->code != ERR_NONE && early->part == PART_DATASET)
 		check_add(c, CHECK_FAIL, "dataset", "%s", e->text);
 	else if (early->n_requests && early->has_tokenizer && early->waits.code != ERR_NONE)
-		check_add(c, CHECK_NOTE, "dataset", "%s, %s: %zu requests; the server applies the "
-			  "chat template", name, path, early->n_requests);
+		check_add(c, CHECK_NOTE, "dataset", "%s, %s: %zu request%s; the server applies the "
+			  "chat template", name, path, early->n_requests, early->n_requests == 1 ? "" : "s");
 	else if (early->n_requests)
-		check_add(c, CHECK_PASS, "dataset", "%s, %s: %zu requests", name, path,
-			  early->n_requests);
+		check_add(c, CHECK_PASS, "dataset", "%s, %s: %zu request%s", name, path,
+			  early->n_requests, early->n_requests == 1 ? "" : "s");
 	else
 		check_add(c, CHECK_SKIP, "dataset", "checked when there is a tokenizer");
 }

@@ -366,8 +366,36 @@ static int check_traces(const struct suite *s, const struct settings *set,
 			       "one folder; remove dir, so that each has its own folder");
 }
 
+static bool is_wanted(const struct suite_opts *o, const char *name)
+{
+	bool is = !o->only || !*o->only;
+
+	for (const char *const *p = o->only; p && *p; p++)
+		is = is || fnmatch(*p, name, 0) == 0;
+	return is;
+}
+
+static const char *label_of(const struct settings *set, const char *name, unsigned repeat,
+			    struct arena *a)
+{
+	return set->is_member || set->rounds == 1 ? name : arena_printf(a, "%s-r%u", name, repeat);
+}
+
+/* The GPUs of this machine say nothing about a part of which --only runs no repeat. */
+static struct config_know know_of(struct suite *s, const struct suite_part *part,
+				  const struct settings *set, const struct suite_opts *o)
+{
+	struct config_know know = *s->know;
+	bool is = !part->name || is_wanted(o, part->name);
+
+	for (unsigned r = 1; !is && r <= set->rounds; r++)
+		is = is_wanted(o, label_of(set, part->name, r, &s->arena));
+	know.is_gpus_known = know.is_gpus_known && is;
+	return know;
+}
+
 static int type_members(struct suite *s, const struct suite_parts *parts,
-			const struct settings *set, struct map *seen,
+			const struct settings *set, const struct suite_opts *o, struct map *seen,
 			struct config_findings *f)
 {
 	const char *suite = s->name;
@@ -379,13 +407,14 @@ static int type_members(struct suite *s, const struct suite_parts *parts,
 		const struct json_value *tree = part->tree;
 		struct config_findings own = { 0 };
 		struct suite_member first = { 0 };
+		struct config_know know = know_of(s, part, set, o);
 
 		tree = without_others(s, parts, tree, &s->arena);
 		if (part->name)
 			tree = with_text(s, tree, "name", part->name, &s->arena);
 		if (suite)
 			tree = with_text(s, tree, "suite", suite, &s->arena);
-		if (config_experiment(s->config, tree, s->know, &s->arena, &first.x, &own) < 0)
+		if (config_experiment(s->config, tree, &know, &s->arena, &first.x, &own) < 0)
 			rc = -1;
 		else if (check_traces(s, set, tree, &first.x, &own) < 0)
 			rc = -1;
@@ -401,8 +430,7 @@ static int type_members(struct suite *s, const struct suite_parts *parts,
 			m->x.repeats = s->search ? 1 : set->repeats;
 			m->x.hash = set->hash ? set->hash : m->x.hash;
 			m->x.is_one_of_many = set->is_member || s->n > 1;
-			m->label = set->is_member || set->rounds == 1 ? m->x.name
-				   : arena_printf(&s->arena, "%s-r%u", m->x.name, r);
+			m->label = label_of(set, m->x.name, r, &s->arena);
 		}
 	}
 	return rc;
@@ -540,10 +568,7 @@ static void choose(struct suite *s, const struct suite_opts *o)
 	for (size_t i = 0; i < s->n; i++) {
 		struct suite_member *m = &s->member[i];
 
-		m->is_chosen = !o->only || !*o->only;
-		for (const char *const *p = o->only; p && *p; p++)
-			m->is_chosen = m->is_chosen || fnmatch(*p, m->label, 0) == 0 ||
-				       fnmatch(*p, m->x.name, 0) == 0;
+		m->is_chosen = is_wanted(o, m->label) || is_wanted(o, m->x.name);
 	}
 }
 
@@ -552,8 +577,8 @@ int suite_check_only(const struct suite *s, struct err *e)
 	for (size_t i = 0; i < s->n; i++)
 		if (s->member[i].is_chosen)
 			return 0;
-	return err_set(e, ERR_USAGE, "--only: none of the %zu experiments matches; the first one "
-		       "is %s", s->n, s->member[0].label);
+	return err_set(e, ERR_USAGE, "--only: no experiment of the suite has such a name; the "
+		       "first of %zu is called %s", s->n, s->member[0].label);
 }
 
 int suite_check_gpus(const struct suite *s, struct config_findings *f)
@@ -589,15 +614,17 @@ int suite_expand(const struct config *config, const struct config_know *know,
 	const struct json_value *name;
 	struct map seen = { 0 };
 	struct settings set;
+	size_t n_wrong; /* settings; the experiments' mistakes are reported together with them */
 	int rc;
 
 	assert(config->tree);
 	*s = (struct suite){ .config = config, .know = know };
 	read_settings(config, o, s, &set, f);
+	n_wrong = f->n_errors;
 	rc = suite_parts(config, know, &s->arena, &parts, &own);
 	suite_add_findings(s, &own, &seen, NULL, &s->arena, f);
 	config_findings_release(&own);
-	if (rc < 0 || f->n_errors)
+	if (rc < 0 || f->n_errors > n_wrong)
 		goto done;
 	if (s->search && !parts.is_list) {
 		rc = config_complain(config, f, json_get(config->tree, "search"), "search.best",
@@ -619,7 +646,9 @@ int suite_expand(const struct config *config, const struct config_know *know,
 		goto done;
 	}
 	s->member = arena_alloc(&s->arena, s->n * sizeof(*s->member));
-	rc = type_members(s, &parts, &set, &seen, f);
+	rc = type_members(s, &parts, &set, o, &seen, f);
+	if (n_wrong)
+		goto done;
 	check_elsewhere(s, f);
 	settle_files(s, o);
 	settle_order(s, set.is_member ? 1 : set.rounds);
@@ -634,7 +663,7 @@ done:
 	map_release(&seen);
 	if (rc == 0 && s->n && f->n_errors == 0)
 		return 0;
-	if (!s->is_single || !s->n)
+	if (!s->is_single || !s->n || n_wrong)
 		suite_release(s);
 	return -1;
 }

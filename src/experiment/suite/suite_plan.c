@@ -718,9 +718,9 @@ static void add_next(const struct suite *s, const struct suite_tally *tally,
 		     const struct points_best *best, struct buf *out)
 {
 	if (tally->left)
-		buf_printf(out, "Next: run the same command with --resume to run the remaining "
-				"%zu\n",
-			   tally->left);
+		buf_printf(out, "Next: run the same command with --resume to run the %zu without a "
+				"complete result\n",
+			   tally->left + tally->partial + tally->failed);
 	else if (!best->n)
 		buf_printf(out, "Next: no experiment has a result; \"error\" in %s and the logs in %s "
 			   "say why\n", s->output, s->folder);

@@ -88,9 +88,9 @@ void dataset_note(struct workload *w, const char *fmt, ...)
 void dataset_note_long(struct workload *w, const struct dataset_opts *o, size_t dropped)
 {
 	if (dropped)
-		dataset_note(w, "%zu requests were skipped: prompt and answer together would have "
+		dataset_note(w, "%zu request%s skipped: prompt and answer together would have "
 			     "more than --max-model-len %" PRId64 " tokens", dropped,
-			     o->max_model_len.v);
+			     dropped == 1 ? " was" : "s were", o->max_model_len.v);
 }
 
 int dataset_drop_long(struct workload *w, const struct dataset_opts *o, struct err *e)
@@ -109,7 +109,7 @@ int dataset_drop_long(struct workload *w, const struct dataset_opts *o, struct e
 	dataset_note_long(w, o, all - kept);
 	if (kept || !all)
 		return 0;
-	return err_set(e, ERR_RUN, "--max-model-len %" PRId64 ": none of the %zu requests fits; "
+	return err_set(e, ERR_RUN, "--max-model-len %" PRId64 ": none of the requests fits (%zu); "
 		       "nothing to send", o->max_model_len.v, all);
 }
 
@@ -421,15 +421,15 @@ int dataset_take(const struct take *t, const struct dataset_opts *o,
 			env->progress(env->self, w->n, wanted == SIZE_MAX ? t->rows : wanted);
 	}
 	if (rc == 0 && w->n == 0 && lot->too_long)
-		rc = err_set(e, ERR_USAGE, "--max-model-len %" PRId64 ": none of the %zu requests fits; "
+		rc = err_set(e, ERR_USAGE, "--max-model-len %" PRId64 ": none of the requests fits (%zu); "
 			     "nothing to send", o->max_model_len.v, lot->too_long);
 	else if (rc == 0 && w->n == 0 && lot->past_input)
-		rc = err_set(e, ERR_USAGE, "--%s %zu: each of the %zu prompts is longer; nothing to send",
+		rc = err_set(e, ERR_USAGE, "--%s %zu: every prompt is longer (%zu); nothing to send",
 			     t->input_option, t->input_max, lot->past_input);
 	dataset_note_long(w, o, lot->too_long);
 	if (lot->past_input)
-		dataset_note(w, "%zu prompts were skipped: they have more than --%s %zu tokens",
-			     lot->past_input, t->input_option, t->input_max);
+		dataset_note(w, "%zu prompt%s skipped for having more than --%s %zu tokens",
+			     lot->past_input, lot->past_input == 1 ? " was" : "s were", t->input_option, t->input_max);
 	for (size_t i = 0; i < AT_ONCE; i++)
 		buf_release(&lot->parts[i]);
 	arena_release(&lot->arena);

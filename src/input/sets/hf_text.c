@@ -190,8 +190,8 @@ void hf_finish_any(struct hf *h)
 			found->answer ? "lengths those of \"" : "lengths those of replies, or 128",
 			found->answer ? found->answer : "", found->answer ? "\"" : "");
 	if (h->left_out)
-		dataset_note(h->w, "%zu rows were skipped: no text in the prompt's "
-				   "column", h->left_out);
+		dataset_note(h->w, "%zu row%s skipped: no text in the prompt's column",
+			     h->left_out, h->left_out == 1 ? " was" : "s were");
 }
 
 /* ---- function calls ---- */
@@ -389,9 +389,8 @@ int hf_draft_bfcl(const struct hf_row *r, struct arena *a, struct draft *d, stru
 void hf_finish_bfcl(struct hf *h)
 {
 	if (h->left_out)
-		dataset_note(h->w, "%zu rows were skipped: no \"question\" with messages or no "
-				   "\"function\"",
-			h->left_out);
+		dataset_note(h->w, "%zu row%s skipped: no \"question\" with messages or no \"function\"",
+			     h->left_out, h->left_out == 1 ? " was" : "s were");
 }
 
 /* ---- conversations ---- */

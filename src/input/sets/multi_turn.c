@@ -167,9 +167,9 @@ int multi_turn_sessions(struct conversations *c, const struct dataset_opts *o,
 	if (left_out >= 0 && o->multi_turn_asks_min_tokens)
 		ask_min_tokens(w);
 	if (left_out > 0)
-		dataset_note(w, "%" PRId64 " conversations were skipped: fewer than %zu of their "
-			     "turns fit into --max-model-len %" PRId64, left_out, turns.turns_min,
-			     o->max_model_len.v);
+		dataset_note(w, "%" PRId64 " conversation%s skipped: fewer than %zu turns fit into "
+			     "--max-model-len %" PRId64, left_out, left_out == 1 ? " was" : "s were",
+			     turns.turns_min, o->max_model_len.v);
 	return left_out < 0 ? -1 : draw_delays(o, env, w, e);
 }
 

@@ -530,9 +530,9 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 		left_out = conversations_to_workload(&c, which, n, &turns, w, e);
 	}
 	if (left_out > 0)
-		dataset_note(w, "%" PRId64 " conversations were skipped: their first message and "
-			     "its answer have more than --max-model-len %" PRId64 " tokens", left_out,
-			     o->max_model_len.v);
+		dataset_note(w, "%" PRId64 " conversation%s skipped: the first message and its answer "
+			     "have more than --max-model-len %" PRId64 " tokens", left_out,
+			     left_out == 1 ? " was" : "s were", o->max_model_len.v);
 	free(which);
 	conversations_release(&c);
 	return left_out < 0 ? -1 : 0;

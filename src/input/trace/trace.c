@@ -760,8 +760,9 @@ static void note(const struct trace_build *t)
 	const struct trace_facts *f = t->facts;
 
 	if (f->short_rows)
-		dataset_note(t->w, "%s: %" PRIu64 " rows have fewer ids than their lengths need; %s",
-			     t->o->path, f->short_rows, t->o->is_trace_short ?
+		dataset_note(t->w, "%s: %" PRIu64 " row%s fewer ids than the length needs; %s",
+			     t->o->path, f->short_rows, f->short_rows == 1 ? " has" : "s have",
+			     t->o->is_trace_short ?
 			     "their prompts are shorter (--compat timed-trace-short)" :
 			     "the rest of their prompts is not shared with other prompts");
 	if (f->left_ids)

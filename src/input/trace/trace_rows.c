@@ -429,12 +429,12 @@ static void note(const struct trace_rows *r, const struct trace_source *s,
 		 const struct dataset_opts *o, const struct dataset_env *env, struct workload *w)
 {
 	if (r->skipped)
-		dataset_note(w, "%s: %" PRIu64 " rows have no answer or no prompt tokens and are not sent",
-			     s->path, r->skipped);
+		dataset_note(w, "%s: %" PRIu64 " row%s not sent: no answer or no prompt tokens", s->path,
+			     r->skipped, r->skipped == 1 ? " is" : "s are");
 	dataset_note_long(w, o, r->too_long);
 	if (env->num_prompts > 0 && r->n < (size_t)env->num_prompts)
-		dataset_note(w, "the trace has %zu rows to send: fewer requests than --num-prompts",
-			     r->n);
+		dataset_note(w, "the trace has %zu row%s to send: fewer requests than --num-prompts",
+			     r->n, r->n == 1 ? "" : "s");
 }
 
 int trace_rows_read(struct trace_rows *r, struct trace_source *s, const struct dataset_opts *o,

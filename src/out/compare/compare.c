@@ -440,6 +440,17 @@ static bool has_metric(const struct compare_side *s, const char *key)
 	return false;
 }
 
+static bool has_only_failures(const struct compare_side *s)
+{
+	double completed, failed;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (!compare_number(s->run[i].record, "completed", &completed) || completed > 0 ||
+		    !compare_number(s->run[i].record, "failed", &failed) || failed <= 0)
+			return false;
+	return s->n > 0;
+}
+
 /* Metrics that are 0 everywhere are left out, such as the audio rate of a text model. */
 static bool is_ever_more(const struct bench_comparison *c, const char *key)
 {
@@ -534,6 +545,10 @@ static int choose_metrics(struct bench_comparison *c, struct err *e)
 	}
 	if (named_metrics(c, &cap, e) < 0)
 		return -1;
+	for (size_t s = 0; !c->n_metrics && s < c->n_sides; s++)
+		if (has_only_failures(&c->side[s]))
+			return err_set(e, ERR_RUN, "every request of %s failed, so there is nothing to "
+				       "compare", c->side[s].name);
 	if (!c->n_metrics)
 		return err_set(e, ERR_RUN, "the sides have no metric in common");
 	return 0;

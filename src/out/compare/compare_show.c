@@ -117,7 +117,7 @@ static const char *need_text(const struct matched_row *row, struct arena *a)
 	if (row->verdict != MATCHED_NOT_ENOUGH || (!n->sessions && !n->clusters))
 		return "";
 	return n->sessions ? arena_printf(a, "%s%zu sessions", n->from == MATCHED_FROM_RUNS ?
-					  "at least " : "", n->sessions) :
+					  "at least " : "about ", n->sessions) :
 		arena_printf(a, "%zu configurations", n->clusters);
 }
 

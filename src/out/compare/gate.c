@@ -513,6 +513,8 @@ static const char *left_out(const struct bench_comparison *c, size_t side, size_
 			return NULL;
 		is_invalid = true;
 	}
+	if (matched_has_no_success(&c->spec, side))
+		return arena_printf(a, "every request of %s failed", c->side[side].name);
 	return arena_printf(a, is_invalid ? "it is INVALID in every run of %s that has it"
 					  : "%s has no value of it", c->side[side].name);
 }

@@ -114,10 +114,10 @@ void points_say_best(const struct points_table *p, const struct points_best *bes
 	if (!best->n)
 		return;
 	if (best->at == SIZE_MAX) {
-		buf_printf(out, "No best %s: %s is INVALID in all %zu results\n", what, key, best->n);
+		buf_printf(out, "No highest %s: %s is INVALID in all %zu results\n", what, key, best->n);
 		return;
 	}
-	buf_printf(out, "Best %s: %.2f %s at %s%s\n", what, best->value, unit,
+	buf_printf(out, "Highest %s: %.2f %s at %s%s\n", what, best->value, unit,
 		   p->line[best->at].name,
 		   result_verdict(p->line[best->at].record, str_of(key)) == RESULT_DEGRADED
 		   ? " (DEGRADED)" : "");

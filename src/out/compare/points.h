@@ -45,7 +45,7 @@ struct points_best {
 /* The line with the highest value of a metric; of equal ones the last. */
 struct points_best points_best(const struct points_table *p, const char *key);
 /*
- * Appends sentences: "Best throughput: 64.64 req/s at rate=80", and what was left out. what:
+ * Appends sentences: "Highest throughput: 64.64 req/s at rate=80", and what was left out. what:
  * "throughput", unit: "req/s".
  */
 void points_say_best(const struct points_table *p, const struct points_best *best, const char *key,

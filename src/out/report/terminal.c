@@ -666,17 +666,20 @@ static void nothing_but_failures(const struct report *r, struct buf *out)
 	verdict(r, out);
 }
 
-/* "at 20 requests/s, at most 8 at once". */
+/* " at 20 requests/s, at most 8 at once". */
 static void add_load(const struct report *r, struct buf *out)
 {
 	const struct report_facts *f = r->facts;
 
-	if (r->metrics->opts.is_rate_finite)
+	if (f->ramp_strategy)
+		buf_printf(out, " at %lld to %lld requests/s (%s ramp)", (long long)f->ramp_start_rps,
+			   (long long)f->ramp_end_rps, f->ramp_strategy);
+	else if (r->metrics->opts.is_rate_finite)
 		buf_printf(out, " at %g requests/s", f->request_rate);
 	if (f->max_concurrency)
-		buf_printf(out, "%s at most %lld at once", r->metrics->opts.is_rate_finite ? "," : "",
-			   (long long)f->max_concurrency);
-	else if (!r->metrics->opts.is_rate_finite && !f->capture.source && !f->load.is_replay)
+		buf_printf(out, ", at most %lld at once", (long long)f->max_concurrency);
+	else if (!f->ramp_strategy && !r->metrics->opts.is_rate_finite && !f->capture.source &&
+		 !f->load.is_replay)
 		buf_add_text(out, ", all at once");
 }
 
@@ -684,12 +687,14 @@ void report_summary(const struct report *r, struct buf *out)
 {
 	static const enum metric_block shown[] = { BLOCK_TTFT, BLOCK_TPOT, BLOCK_E2EL };
 	const struct metrics *m = r->metrics;
-	const size_t last = m->opts.n_percentiles;
+	size_t top = 0; /* the highest percentile, wherever the list has it */
 	const char *sep = ": ";
 	char p[FMT_F64_BYTES];
 
 	if (!m->completed)
 		return;
+	for (size_t i = 1; i < m->opts.n_percentiles; i++)
+		top = m->opts.percentile[i] > m->opts.percentile[top] ? i : top;
 	buf_printf(out, "%u request%s", m->completed + m->failed,
 		   m->completed + m->failed == 1 ? "" : "s");
 	if (r->facts->model_id) {
@@ -705,9 +710,9 @@ void report_summary(const struct report *r, struct buf *out)
 		if (!s->is_reported)
 			continue;
 		buf_printf(out, "%s median %.2f ms", blocks[shown[i]].name, s->median_ms);
-		if (last)
+		if (m->opts.n_percentiles)
 			buf_printf(out, ", P%s %.2f ms", metrics_percentile_name(p,
-				   m->opts.percentile[last - 1]), s->percentile_ms[last - 1]);
+				   m->opts.percentile[top]), s->percentile_ms[top]);
 		buf_add_text(out, "; ");
 	}
 	if (!m->opts.is_pooling && (m->opts.has_tokenizer || m->total_output))

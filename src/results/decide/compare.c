@@ -207,6 +207,10 @@ static const char *without_values(const struct pairing *p, const struct matched_
 
 		if (row->runs[k])
 			continue;
+		if (matched_has_no_success(p->spec, k ? p->out->side : 0)) {
+			*why = MATCHED_WHY_GUARD;
+			return arena_printf(p->a, "every request of %s failed", side);
+		}
 		*why = row->invalid[k] ? MATCHED_WHY_INVALID : MATCHED_WHY_MISSING;
 		return row->invalid[k] ?
 			arena_printf(p->a, "it is INVALID in every run of %s that has it (%zu)",
@@ -284,7 +288,8 @@ static struct matched_row row_of(const struct pairing *p, size_t metric)
 		enum matched_why missing;
 		const char *reason = without_values(p, &row, &missing);
 
-		no_answer(&row, MATCHED_NOT_ENOUGH, missing, reason);
+		no_answer(&row, missing == MATCHED_WHY_GUARD ? MATCHED_NOT_COMPARABLE
+							     : MATCHED_NOT_ENOUGH, missing, reason);
 	} else if (why) {
 		no_answer(&row, MATCHED_NOT_COMPARABLE,
 			  not_positive ? MATCHED_WHY_NOT_POSITIVE : MATCHED_WHY_GUARD, why);
@@ -759,8 +764,21 @@ static void note_sessions(struct buf *out, struct arena *a, const struct matched
 			   arena_count(a, sessions), sessions == 1 ? "" : "s");
 	if (pair->sessions_unknown[k] > 1) /* one run shares nothing */
 		buf_printf(out, "%s: it is not recorded which of %s runs shared a server, so each "
-			   "configuration counts as one session of its own; where several loads shared "
-			   "one, the intervals are too narrow\n", name, arena_count(a, pair->sessions_unknown[k]));
+			   "configuration counts as one session of its own%s\n", name,
+			   arena_count(a, pair->sessions_unknown[k]), pair->n_configs > 1 ?
+			   "; where several loads shared one, the intervals are too narrow" : "");
+}
+
+static void note_supposed(struct buf *out, const struct matched *m, const struct matched_pair *pair)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->spec->n_metrics; i++)
+		n += pair->row[i].verdict == MATCHED_NOT_ENOUGH && pair->row[i].need.sessions &&
+		     pair->row[i].need.from == MATCHED_SUPPOSED;
+	if (n)
+		buf_printf(out, "how many sessions are needed is a guess: without repeats it supposes that "
+			   "sessions scatter by %.3g %%\n", MATCHED_SCATTER_USUAL * 100);
 }
 
 const char *matched_notes(const struct matched *m, const struct matched_pair *pair,
@@ -786,6 +804,7 @@ const char *matched_notes(const struct matched *m, const struct matched_pair *pa
 	if (pair->n_configs) {
 		note_counts(&out, m, pair, true);
 		note_counts(&out, m, pair, false);
+		note_supposed(&out, m, pair);
 	}
 	text = arena_text(a, buf_str(&out));
 	buf_release(&out);

@@ -266,6 +266,9 @@ struct matched {
  */
 void matched_compare(const struct matched_spec *spec, struct arena *a, struct matched *out);
 
+/* Whether the side has runs, and every request of all of them failed. */
+bool matched_has_no_success(const struct matched_spec *spec, size_t side);
+
 /* n comparisons, out[i] of spec[i], whose metrics are adjusted together. */
 void matched_compare_all(const struct matched_spec *spec, size_t n, struct arena *a,
 			 struct matched *out);

@@ -974,3 +974,19 @@ struct matched_need matched_need_of(const struct estimator *by, struct used *con
 	need.clusters = answer(&q, MATCHED_CLUSTERS_MIN, is->clusters);
 	return need;
 }
+
+bool matched_has_no_success(const struct matched_spec *spec, size_t side)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < spec->n_runs; i++) {
+		const struct matched_work *work = &spec->run[i].work;
+
+		if (spec->run[i].side != side)
+			continue;
+		if (!(work->failed > 0 && work->completed <= 0))
+			return false;
+		n++;
+	}
+	return n > 0;
+}
