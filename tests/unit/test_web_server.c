@@ -187,7 +187,8 @@ static int answer_a_megabyte(const struct web_request *r, struct web_answer *a, 
 
 static struct exchange *worked_off(struct web *w)
 {
-	static const struct web_route route = { "POST", "/", ROUTE_CHANGES, answer_a_megabyte };
+	static const struct web_route route = { "POST", "/", ROUTE_CHANGES | ROUTE_QUICK,
+						answer_a_megabyte };
 	struct exchange *x = exchange_new(w, "/");
 
 	x->method = "POST";
