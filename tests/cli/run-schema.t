@@ -27,7 +27,8 @@ cmp_ok($n, '>=', 40, "$n files");
 # Mistakes of the suite and of its experiments in one go.
 spew('row.yaml', "server:\n  model: m\n  tensor_paralel_size: 2\nrepeat: 0\n");
 is(run(args => [qw(run --config row.yaml --dry-run)])->{err}, 'profllm run: row.yaml:4:9: repeat: expected a '
-	. "whole number from 1 to 4096, got 0\nprofllm run: row.yaml:3:3: server.tensor_paralel_size: unknown "
+	. "whole number from 1 to 4096, got 0\n"
+	. "profllm run: row.yaml:3:3: server.tensor_paralel_size: unknown "
 	. "key; did you mean tensor_parallel_size?\n", 'all mistakes are reported together');
 
 # ---- the schema ----

@@ -92,7 +92,7 @@ sub is_clean { ok(!is_left_running(), "$_[0]: no server is left") }
 		'a line for each');
 	like($end, qr/^Experiment +num_prompts +Req\/s .* P99 TTFT.* P99 TPOT.* Verdict$/m,
 		'with what differs and is not in the names');
-	like($end, qr/^(?:Best|No best) output throughput/m, 'and which is the best');
+	like($end, qr/^(?:Highest|No best) output throughput/m, 'and which is the best');
 	like($end, qr/^Table: grid\.csv$/m, 'the table is a file');
 	like($end, qr/^Next: (?:profllm bench plot grid\.json|quote none of these .*)\n\z/m, 'one hint');
 	my ($head, @rows) = split /\n/, slurp('grid.csv');

@@ -163,6 +163,69 @@ static void test_when(void **state)
 	record_release(&r);
 }
 
+/* How full a closed loop was over the whole run, failures included. */
+static void test_slots(void **state)
+{
+	static const struct request q[] = { { 0, 100 }, { 0, 200 }, { 100, 300 } };
+	struct metrics_opts o = usual(2, 1);
+	struct record r = { 0 };
+	struct metrics m;
+
+	(void)state;
+	run(&r, q, 3);
+	r.row[2].state = REQ_FAILED;
+	metrics_score(&m, &r, &o);
+	assert_true(m.client.slots.is_known);
+	assert_int_equal(m.client.slots.requests, 3);
+	assert_true(fabs(m.client.slots.in_flight_mean - 500.0 / 300) < 1e-9);
+	metrics_release(&m);
+	r.row[2].sent_ns = 0; /* it never began */
+	metrics_score(&m, &r, &o);
+	assert_int_equal(m.client.slots.requests, 2);
+	assert_true(fabs(m.client.slots.in_flight_mean - 1.5) < 1e-9);
+	metrics_release(&m);
+	for (int i = 0; i < 3; i++) { /* no cap, a rate, requests with due times of their own */
+		o.max_concurrency = i == 0 ? 0 : 2;
+		o.is_rate_finite = i == 1;
+		r.row[1].due_s = i == 2 ? 0.1 : 0;
+		metrics_score(&m, &r, &o);
+		assert_false(m.client.slots.is_known);
+		metrics_release(&m);
+	}
+	record_release(&r);
+}
+
+/* What requests with due times waited for a slot, without the client's own delay. */
+static void test_held(void **state)
+{
+	static const struct request q[] = { { 0, 100 }, { 10, 200 }, { 105, 300 }, { 300, 400 } };
+	static const int due_ms[] = { 0, 10, 20, 290 };
+	struct metrics_opts o = usual(2, 1);
+	struct record r = { 0 };
+	struct metrics m;
+
+	(void)state;
+	run(&r, q, 4);
+	for (int i = 0; i < 4; i++) {
+		r.row[i].due_ns = T0 + due_ms[i] * MS;
+		r.row[i].due_s = due_ms[i] / 1000.0;
+		r.row[i].user_last_event_ns = r.row[i].last_event_ns;
+	}
+	for (int i = 0; i < 2; i++) {
+		o.is_rate_finite = i == 1; /* a trace has due times without a rate */
+		metrics_score(&m, &r, &o);
+		assert_int_equal(m.client.held.n, 4);
+		assert_true(fabs(m.client.held.mean_ms - 80.0 / 4) < 1e-9);
+		assert_true(m.client.held.share == 0.25);
+		metrics_release(&m);
+	}
+	o.max_concurrency = 0;
+	metrics_score(&m, &r, &o);
+	assert_int_equal(m.client.held.n, 0);
+	metrics_release(&m);
+	record_release(&r);
+}
+
 static void test_pooling(void **state)
 {
 	static const struct request q[] = { { 0, 400 }, { 0, 400 } };
@@ -187,6 +250,8 @@ int main(void)
 		cmocka_unit_test(test_window),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_when),
+		cmocka_unit_test(test_slots),
+		cmocka_unit_test(test_held),
 		cmocka_unit_test(test_pooling),
 	};
 

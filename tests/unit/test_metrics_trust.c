@@ -14,6 +14,17 @@
 #define SEE_DOCTOR " profllm doctor looks for the cause."
 #define DOCTOR_MENDS " profllm doctor shows the command."
 
+#define HELD(share, slots, mean_ms)                                                       \
+	share " % of the requests waited in the client for one of the " slots " slots of "        \
+	"--max-concurrency, " mean_ms " ms on average over all, which TTFT and E2EL leave out: "  \
+	"requests planned over 100.000 s were sent over 106.000 s. The load was not the planned " \
+	"one; a higher --max-concurrency shows whether the server sustains that."
+#define TAIL(in_flight, limit, lower, enough)                                             \
+	"On average " in_flight " requests were in flight, not the 8 of --max-concurrency "       \
+	"(limit " limit "), because slots are empty at the end of a run: throughput is up to "    \
+	lower " % lower than in a long run at 8. Give it more requests for each slot "            \
+	"(--num-prompts " enough ")."
+
 /* A run of 1,000 requests with nothing against it. */
 static struct metrics good(void)
 {
@@ -165,7 +176,69 @@ static void queue(struct run *r, uint32_t answered, uint32_t before)
 static void queue_at(struct run *r) { queue(r, 950, 5); }
 static void queue_over(struct run *r) { queue(r, 940, 5); }
 /* 65 wait for an answer, and the client sends no more than so many at once. */
-static void queue_held(struct run *r) { queue_over(r); r->m.opts.max_concurrency = 64; }
+static void queue_held(struct run *r)
+{
+	queue_over(r);
+	r->m.opts.max_concurrency = 64;
+	r->m.block[BLOCK_TTFT].mean_ms = 100;
+	r->m.client.schedule.planned_span_s = 100;
+	r->m.client.schedule.sent_span_s = 106;
+	r->m.client.held = (struct metrics_held){ 1000, 9, 0.2 };
+}
+/* Requests with a plan that wait for a slot, in a run too short to compare rates. */
+static void held_at(struct run *r)
+{
+	queue_held(r);
+	r->m.client.queue = (struct metrics_queue){ 0 };
+	r->m.client.held.mean_ms = 10;
+}
+static void held_ttft(struct run *r) { held_at(r); r->m.client.held.mean_ms = 10.1; }
+static void held_both(struct run *r) { held_at(r); r->m.client.held.mean_ms = 101; }
+static void held_pooling(struct run *r)
+{
+	held_both(r);
+	r->m.block[BLOCK_TTFT].mean_ms = 0;
+	r->m.opts.is_pooling = true;
+}
+static void held_small(struct run *r)
+{
+	held_at(r);
+	r->m.block[BLOCK_TTFT].mean_ms = 1;
+	r->m.client.held.mean_ms = 1;
+}
+/* A closed loop of 8 with so many requests and so many of them in flight. */
+static void slots(struct run *r, uint32_t requests, double in_flight)
+{
+	r->m.opts.is_rate_finite = false;
+	r->m.opts.max_concurrency = 8;
+	r->m.client.mean_interarrival_s = 0;
+	r->m.client.send_lag = (struct metrics_spread){ .n = requests };
+	r->m.client.slots = (struct metrics_slots){ true, requests, in_flight };
+}
+static void slots_few(struct run *r) { slots(r, 5, 5); }
+static void slots_one(struct run *r) { slots(r, 1, 1); }
+static void slots_nearly(struct run *r) { slots(r, 7, 6.9); }
+static void slots_burst(struct run *r) { slots(r, 8, 7.2); }
+static void slots_tail(struct run *r) { slots(r, 9, 5.4); }
+static void slots_tail_at(struct run *r) { slots(r, 23, 6.4); }
+static void slots_short(struct run *r) { slots(r, 24, 6.3); }
+static void slots_long(struct run *r) { slots(r, 100, 3.9); }
+static void slots_full(struct run *r) { slots(r, 40, 7.3); }
+static void slots_late(struct run *r)
+{
+	slots_tail(r);
+	r->m.client.send_lag.mean_ms = 100;
+}
+static void slots_sessions(struct run *r)
+{
+	slots(r, 5, 0);
+	r->m.sessions.n = 5;
+}
+static void slots_sessions_all(struct run *r)
+{
+	slots(r, 8, 0);
+	r->m.sessions.n = 8;
+}
 static void queue_free(struct run *r) { queue_over(r); r->m.opts.max_concurrency = 65; }
 static void queue_late(struct run *r) { queue_over(r); r->m.client.send_lag.p99_ms = 5100; }
 static void queue_noise(struct run *r) { queue(r, 940, 200); }
@@ -463,11 +536,42 @@ static const struct {
 	  "Requests arrived at 10.00/s and were answered at 9.40/s: the server cannot sustain this "
 	  "rate, 65 were waiting when the last one arrived, and the latencies depend on how long "
 	  "the run was.", "TTFT, E2EL, goodput" },
-	{ queue_held, TRUST_DEGRADED, "rate_not_carried",
-	  "Requests arrived at 10.00/s and were answered at 9.40/s, at most 64 at once "
-	  "(--max-concurrency): 1 waited in the client when the last one arrived, which TTFT and "
-	  "E2EL leave out. The load was not the requested rate; a higher --max-concurrency shows "
-	  "whether the server sustains it.", "TTFT, E2EL, goodput" },
+	{ queue_held, TRUST_DEGRADED, "rate_not_carried", HELD("20", "64", "9.000"),
+	  "TTFT, E2EL, goodput" },
+	{ held_at, TRUST_VALID, NULL, NULL, NULL },
+	{ held_ttft, TRUST_DEGRADED, "rate_not_carried", HELD("20", "64", "10.100"), "TTFT, goodput" },
+	{ held_both, TRUST_DEGRADED, "rate_not_carried", HELD("20", "64", "101.000"),
+	  "TTFT, E2EL, goodput" },
+	{ held_pooling, TRUST_DEGRADED, "rate_not_carried", HELD("20", "64", "101.000"),
+	  "E2EL, goodput" },
+	{ held_small, TRUST_VALID, NULL, NULL, NULL },
+	{ slots_few, TRUST_DEGRADED, "slots_empty",
+	  "The run has 5 requests for the 8 slots of --max-concurrency: 5.0 were in flight on average "
+	  "(limit 6.4). This is not the load of 8 at once; --num-prompts 80 or more is.",
+	  "every metric" },
+	{ slots_one, TRUST_DEGRADED, "slots_empty",
+	  "The run has 1 request for the 8 slots of --max-concurrency: 1.0 were in flight on average "
+	  "(limit 6.4). This is not the load of 8 at once; --num-prompts 80 or more is.",
+	  "every metric" },
+	{ slots_nearly, TRUST_VALID, "slots_empty",
+	  "The run has 7 requests for the 8 slots of --max-concurrency: 6.9 were in flight on average "
+	  "(limit 6.4). This is not the load of 8 at once; --num-prompts 80 or more is.", NULL },
+	{ slots_burst, TRUST_VALID, NULL, NULL, NULL },
+	{ slots_tail, TRUST_DEGRADED, "slots_empty", TAIL("5.4", "6.4", "32", "80"), "every metric" },
+	{ slots_tail_at, TRUST_VALID, "slots_empty", TAIL("6.4", "6.4", "20", "80"), NULL },
+	{ slots_short, TRUST_VALID, "slots_empty", TAIL("6.3", "4.0", "21", "80"), NULL },
+	{ slots_long, TRUST_DEGRADED, "slots_empty", TAIL("3.9", "4.0", "51", "200"), "every metric" },
+	{ slots_full, TRUST_VALID, NULL, NULL, NULL },
+	{ slots_late, TRUST_DEGRADED, "send_lag",
+	  "The client sent requests 100.000 ms (mean) later than possible, which cost 9.1 % of the "
+	  "time of the 8 slots of --max-concurrency (limit 5 %): fewer requests were in flight than "
+	  "requested, and throughput or latencies are too low, by up to that share." SEE_DOCTOR,
+	  "TTFT, E2EL, goodput, throughput" },
+	{ slots_sessions, TRUST_DEGRADED, "slots_empty",
+	  "The run has 5 conversations, so at most that many of the 8 slots of --max-concurrency were "
+	  "in use: this is not the load of 8 requests at once. Give it more conversations, or lower "
+	  "--max-concurrency.", "every metric" },
+	{ slots_sessions_all, TRUST_VALID, NULL, NULL, NULL },
 	{ queue_free, TRUST_DEGRADED, "rate_not_carried",
 	  "Requests arrived at 10.00/s and were answered at 9.40/s: the server cannot sustain this "
 	  "rate, 65 were waiting when the last one arrived, and the latencies depend on how long "

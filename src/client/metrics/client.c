@@ -49,11 +49,31 @@ static int64_t arrived_ns(const struct request_row *row)
 	return row->end_ns && row->last_event_ns && late > 0 ? row->end_ns - late : row->end_ns;
 }
 
+static bool has_schedule(const struct metrics *m)
+{
+	return m->opts.is_rate_finite || m->client.mean_interarrival_s > 0;
+}
+
+/* waits: seconds that requests waited for a slot. */
+static void held(struct metrics *m, double *waits, size_t n)
+{
+	struct metrics_held *h = &m->client.held;
+	size_t waited = 0;
+
+	if (m->opts.max_concurrency <= 0 || !has_schedule(m) || n == 0)
+		return;
+	for (size_t i = 0; i < n; i++)
+		waited += waits[i] * 1e9 > METRICS_LATE_NS;
+	*h = (struct metrics_held){ n, 1000 * stats_mean(waits, n), (double)waited / (double)n };
+}
+
+/* After interarrival. */
 static void send_lag(struct metrics *m, const struct record *r)
 {
 	struct metrics_moment *order = mem_array(m->n, sizeof(*order));
 	int64_t *end = mem_array(m->n, sizeof(*end));
 	struct values lag = { mem_array(m->n, sizeof(double)), 0 };
+	struct values wait = { mem_array(m->n, sizeof(double)), 0 };
 	size_t n = 0, n_ends = 0, cap = (size_t)m->opts.max_concurrency;
 
 	for (uint32_t i = 0; i < m->n; i++) {
@@ -75,11 +95,15 @@ static void send_lag(struct metrics *m, const struct record *r)
 			could_go = row->admitted_ns; /* each host has its own slots */
 		else if (cap && i >= cap && i - cap < n_ends && end[i - cap] > could_go)
 			could_go = end[i - cap];
-		if (row->sent_ns && row->due_ns)
-			add(&lag, own_delay(row, could_go));
+		if (!row->sent_ns || !row->due_ns)
+			continue;
+		add(&lag, own_delay(row, could_go));
+		add(&wait, could_go - row->due_ns);
 	}
 	m->client.send_lag = metrics_spread(lag.v, lag.n);
+	held(m, wait.v, wait.n);
 	free(lag.v);
+	free(wait.v);
 	free(order);
 	free(end);
 }
@@ -462,8 +486,8 @@ void metrics_client(struct metrics *m, const struct record *r)
 		most = r->row[m->row[i]].n_events > most ? r->row[m->row[i]].n_events : most;
 	skews = mem_array(most, sizeof(*skews));
 	spreads(m, r);
-	send_lag(m, r);
 	interarrival(m, r);
+	send_lag(m, r);
 	schedule(m, r);
 	skew(m, r, skews);
 	look_at_events(m, r, skews);

@@ -747,6 +747,7 @@ void metrics_score(struct metrics *m, const struct record *r, const struct metri
 	metrics_client(m, r);
 	if (!opts->is_pooling)
 		metrics_gaps(m, r);
+	metrics_slots(m, r);
 	metrics_queue(m, r);
 	metrics_start(m, r);
 	metrics_outage(m, r);

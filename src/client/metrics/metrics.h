@@ -248,6 +248,22 @@ struct metrics_queue {
 };
 
 /*
+ * How full a closed loop was: a cap, and all requests due at the start (conversations: their first
+ * ones). Requests and conversations that were sent, whatever became of them.
+ */
+struct metrics_slots {
+	bool is_known;
+	uint32_t requests;             /* of a run with conversations: conversations */
+	double in_flight_mean;         /* from the first start to the last end; 0: conversations */
+};
+
+/*
+ * How long requests of an open loop with a cap waited in the client for one of its slots; its own
+ * delay is not in it.
+ */
+struct metrics_held { size_t n; double mean_ms, share; }; /* share: that waited METRICS_LATE_NS */
+
+/*
  * Whether the first requests of a run were slower than the others, in order of sending (the test is
  * in episodes.c).
  */
@@ -438,6 +454,8 @@ struct metrics_client {
 	struct metrics_spread tpot_late;    /* and removed from TPOT, where it is known */
 	struct metrics_shift shift;
 	struct metrics_queue queue;
+	struct metrics_slots slots;
+	struct metrics_held held;           /* n 0: no cap, or no rate */
 	struct metrics_start start;
 	struct metrics_outage outage;
 	struct metrics_schedule schedule;

@@ -68,6 +68,7 @@ uint32_t *metrics_time_order(const struct metrics *m, const struct record *r);
 void metrics_probe(struct metrics *m, const struct record *r);
 void metrics_engine(struct metrics *m, const struct record *r);
 void metrics_steady(struct metrics *m, const struct record *r);
+void metrics_slots(struct metrics *m, const struct record *r); /* after metrics_client, sessions */
 void metrics_queue(struct metrics *m, const struct record *r); /* after metrics_client */
 void metrics_start(struct metrics *m, const struct record *r);
 void metrics_outage(struct metrics *m, const struct record *r);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * steady.c - the part of a closed loop in which it was as full as intended; and of an open loop,
- * whether the server kept up with the arrivals (at the end of this file).
+ * steady.c - the part of a closed loop in which it was as full as intended, and how full it was as
+ * a whole; and of an open loop, whether the server kept up with the arrivals (at the end).
  *
  * The window begins when as many requests are in flight as the threshold asks for, and ends when
  * their number falls below it for the last time; it may fall below it in between. The rules are
@@ -168,6 +168,33 @@ void metrics_steady(struct metrics *m, const struct record *r)
 	if (shortest <= 0)
 		shortest = fmax(STEADY_WINDOW_S, STEADY_WINDOW_SHARE * s->run_s);
 	s->is_short = s->duration_s < shortest;
+}
+
+/* Failures, too, keep a slot until they end. */
+void metrics_slots(struct metrics *m, const struct record *r)
+{
+	struct metrics_slots *s = &m->client.slots;
+	int64_t first = 0, last = 0;
+	double busy_s = 0;
+
+	if (m->opts.max_concurrency <= 0 || m->opts.is_rate_finite ||
+	    m->client.mean_interarrival_s > 0)
+		return;
+	for (uint32_t i = 0; i < m->n; i++) {
+		const struct request_row *row = &r->row[m->row[i]];
+
+		if (!row->sent_ns || row->end_ns < row->sent_ns)
+			continue;
+		s->requests++;
+		busy_s += metrics_seconds(row->end_ns - row->sent_ns);
+		first = s->requests == 1 || row->sent_ns < first ? row->sent_ns : first;
+		last = row->end_ns > last ? row->end_ns : last;
+	}
+	s->is_known = s->requests > 0 && last > first;
+	if (s->is_known && m->sessions.n)
+		s->requests = m->sessions.n; /* whose pauses leave slots empty on purpose */
+	else if (s->is_known)
+		s->in_flight_mean = busy_s / metrics_seconds(last - first);
 }
 
 /* ---- an open loop ---- */

@@ -41,6 +41,7 @@ static const struct { const char *code; unsigned spoils; } rules[] = {
 	{ "token_count", TPOT | TOKENS | GOODPUT },
 	{ "answer_length", TPOT | E2EL | TOKENS | GOODPUT | TRUST_BIT(TRUST_REQUESTS) },
 	{ "prefix_cache", TTFT | E2EL | GOODPUT | RATES },
+	{ "slots_empty", TRUST_EVERYTHING },    /* the numbers are those of a lower load */
 	{ "rate_not_carried", TTFT | E2EL | GOODPUT },
 	{ "queue_growing", TTFT | E2EL | GOODPUT },
 	{ "slow_start", TTFT | E2EL | GOODPUT },
@@ -405,25 +406,84 @@ static void judge_answers(struct trust *t, const struct metrics *m)
 	}
 }
 
+/*
+ * A closed loop that was not as full as --max-concurrency says, over the whole run. A loop with few
+ * requests for each slot consists of its start and its end; in a longer one slots stay empty at the
+ * end because a few answers are long, which is a note unless most of the time was like that.
+ */
+static void judge_slots_used(struct trust *t, const struct metrics *m)
+{
+	const struct metrics_slots *s = &m->client.slots;
+	double cap = (double)m->opts.max_concurrency, used = share(s->in_flight_mean, cap);
+	double rounds = share(s->requests, cap), enough = TRUST_SLOTS_ENOUGH * cap;
+	double least = rounds < TRUST_SLOTS_ROUNDS ? TRUST_SLOTS_DEGRADED : TRUST_SLOTS_DEGRADED_LONG;
+	enum trust_verdict level = used < least ? TRUST_DEGRADED : TRUST_VALID;
+
+	if (!s->is_known || lost_share(m) > TRUST_LAG_THROUGHPUT)
+		return; /* the client's own delay: send_lag reports it */
+	if (m->sessions.n && rounds < 1)
+		doubt(t, TRUST_DEGRADED, "slots_empty",
+		      "The run has %u conversation%s, so at most that many of the %.0f slots of "
+		      "--max-concurrency were in use: this is not the load of %.0f requests at once. "
+		      "Give it more conversations, or lower --max-concurrency.", s->requests,
+		      s->requests == 1 ? "" : "s", cap, cap);
+	else if (m->sessions.n)
+		return;
+	else if (rounds < 1)
+		doubt(t, level, "slots_empty",
+		      "The run has %u request%s for the %.0f slots of --max-concurrency: %.1f were in "
+		      "flight on average (limit %.1f). This is not the load of %.0f at once; "
+		      "--num-prompts %.0f or more is.", s->requests, s->requests == 1 ? "" : "s", cap,
+		      s->in_flight_mean, least * cap, cap, enough);
+	else if (used < TRUST_SLOTS_NOTE)
+		doubt(t, level, "slots_empty",
+		      "On average %.1f requests were in flight, not the %.0f of --max-concurrency "
+		      "(limit %.1f), because slots are empty at the end of a run: throughput is up to "
+		      "%.0f %% lower than in a long run at %.0f. Give it more requests for each slot "
+		      "(--num-prompts %.0f).", s->in_flight_mean, cap, least * cap, 100 * (1 - used),
+		      cap, fmax(enough, 2.0 * s->requests));
+}
+
+/*
+ * Requests with a due time that waited in the client for a slot of --max-concurrency: true if that
+ * is reported. TTFT and E2EL begin when a request is sent.
+ */
+static bool judge_held(struct trust *t, const struct metrics *m, bool is_queue_held)
+{
+	const struct metrics_held *h = &m->client.held;
+	const struct metrics_schedule *s = &m->client.schedule;
+	double ttft = m->block[BLOCK_TTFT].mean_ms, e2el = m->block[BLOCK_E2EL].mean_ms;
+	bool is_long = h->mean_ms > TRUST_LAG_FLOOR_MS;
+	unsigned moved = (is_long && ttft > 0 && h->mean_ms > TRUST_HELD_SHARE * ttft ? TTFT : 0) |
+			 (is_long && h->mean_ms > TRUST_HELD_SHARE * e2el ? E2EL : 0);
+
+	if (h->n == 0 || !(moved || is_queue_held))
+		return false;
+	doubt(t, TRUST_DEGRADED, "rate_not_carried",
+	      "%.0f %% of the requests waited in the client for one of the %lld slot%s of "
+	      "--max-concurrency, %.3f ms on average over all, which TTFT and E2EL leave out: "
+	      "requests planned over %.3f s were sent over %.3f s. The load was not the planned one; a "
+	      "higher --max-concurrency shows whether the server sustains that.",
+	      100 * h->share, (long long)m->opts.max_concurrency,
+	      m->opts.max_concurrency == 1 ? "" : "s", h->mean_ms, s->planned_span_s, s->sent_span_s)
+		->spoils = (moved ? moved : TTFT | E2EL) | GOODPUT;
+	return true;
+}
+
 /* An open loop's server that answers fewer requests than arrive. */
 static void judge_queue(struct trust *t, const struct metrics *m)
 {
 	const struct metrics_queue *q = &m->client.queue;
 	double missing = (double)q->arrived - q->answered;
 	double noise = 3 * sqrt((double)q->in_flight_before + q->in_flight_after);
+	bool is_growing = q->is_known && missing > TRUST_NOT_CARRIED * q->arrived &&
+			  missing > noise;
 
 	if (lost_share(m) > TRUST_LAG_THROUGHPUT)
 		return; /* the client itself was late: send_lag reports it */
-	if (q->is_known && missing > TRUST_NOT_CARRIED * q->arrived && missing > noise &&
-	    m->opts.max_concurrency && q->in_flight_after > m->opts.max_concurrency)
-		doubt(t, TRUST_DEGRADED, "rate_not_carried",
-		      "Requests arrived at %.2f/s and were answered at %.2f/s, at most %lld at once "
-		      "(--max-concurrency): %lld waited in the client when the last one arrived, which "
-		      "TTFT and E2EL leave out. The load was not the requested rate; a higher "
-		      "--max-concurrency shows whether the server sustains it.",
-		      q->offered_rps, q->carried_rps, (long long)m->opts.max_concurrency,
-		      (long long)(q->in_flight_after - m->opts.max_concurrency));
-	else if (q->is_known && missing > TRUST_NOT_CARRIED * q->arrived && missing > noise)
+	if (judge_held(t, m, is_growing && q->in_flight_after > m->opts.max_concurrency))
+		return;
+	if (is_growing)
 		doubt(t, TRUST_DEGRADED, "rate_not_carried",
 		      "Requests arrived at %.2f/s and were answered at %.2f/s: the server cannot "
 		      "sustain this rate, %u were waiting when the last one arrived, and the "
@@ -705,6 +765,7 @@ void trust_judge(struct trust *t, const struct metrics *m, const struct trust_fa
 		judge_sending(t, m);
 		judge_events(t, m, facts);
 		judge_answers(t, m);
+		judge_slots_used(t, m);
 		judge_queue(t, m);
 		judge_start(t, m);
 		judge_sample(t, m);

@@ -57,6 +57,13 @@
 #define TRUST_CACHED_SHARE 0.10      /* of the prompt tokens, cached without a reason in the run */
 #define TRUST_CLOCK_STEP_NS 1000000  /* realtime against monotonic, from start to stop */
 #define TRUST_STEP_SHARE 0.01        /* of the duration: above it, throughput is also wrong */
+/* Mean requests in flight of a closed loop over --max-concurrency: DEGRADED below ... */
+#define TRUST_SLOTS_DEGRADED 0.80    /* in a run of few requests for each slot, */
+#define TRUST_SLOTS_DEGRADED_LONG 0.50 /* in one of at least ... */
+#define TRUST_SLOTS_ROUNDS 3         /* requests for each slot; */
+#define TRUST_SLOTS_NOTE 0.90        /* a note below this */
+#define TRUST_SLOTS_ENOUGH 10        /* requests for each slot, recommended */
+#define TRUST_HELD_SHARE 0.10        /* of mean TTFT, mean E2EL: the wait in the client */
 #define TRUST_NOT_CARRIED 0.05       /* share of arrivals without an answer: the queue grows */
 #define TRUST_QUEUE_GROWTH 1.5       /* median TTFT of the last third over the first */
 #define TRUST_QUEUE_P 0.001          /* of the test whether both thirds are alike */

@@ -450,10 +450,18 @@ static const struct topic {
 	  "run sent them. TTFT is that of the cache.",
 	  "`--prompt-salt run` makes all prompts new, or clear the cache with `--reset-prefix-cache`.",
 	  "profllm bench serve ... --prompt-salt run" },
+	{ REASONS, "slots_empty",
+	  "In a closed loop fewer requests were in flight than `--max-concurrency` says: there were "
+	  "fewer requests than slots, or so few for each slot that most of the run was its start and "
+	  "its end. The numbers are those of a lower load, and throughput is too low.",
+	  "Send ten requests or more for each slot, or quote the number that was in flight. The block "
+	  "*Steady State* leaves out the start and the end.",
+	  "profllm bench serve ... --max-concurrency 8 --num-prompts 80" },
 	{ REASONS, "rate_not_carried",
 	  "Requests arrive faster than they are answered. The queue grows for as long as the run "
 	  "lasts, and latency with it: latencies depend on the length of the run. If the message names "
-	  "`--max-concurrency`, the queue is in the client, and the latencies leave it out.",
+	  "`--max-concurrency`, requests waited in the client for a slot: the load was not the "
+	  "planned one, and the latencies leave the waiting out.",
 	  "Quote the throughput only, lower `--request-rate`, or search the highest rate that the "
 	  "server sustains. Where `--max-concurrency` limits the load, raise it or leave it out.",
 	  "profllm bench serve ... --find-max-rate --slo 'p99_ttft_ms<200'" },

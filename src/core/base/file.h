@@ -9,8 +9,8 @@
 #include "core/base/str.h"
 
 /*
- * Adds a regular file or a pipe to out; at most limit bytes. The error names the path and the reason,
- * and leaves out as it was.
+ * Adds a regular file or a pipe to out; at most limit bytes. The error names the path and the
+ * reason, and leaves out as it was.
  *
  * A pipe is copied into a nameless file first (PIPE_BYTES_MAX), here and in file_map. Where the
  * path names one of our descriptors (/dev/stdin, and /dev/fd/63 that a shell writes for <(...)),

@@ -72,8 +72,11 @@ export const REMEDIES: Record<string, string> = {
 	token_count: '--fix usage, --fix all-text',
 	answer_length: "--extra-body '{\"max_tokens\": N}' or the field that the server reads",
 	constraints_ignored: 'the other --constraint-form, or a server that has structured output',
-	rate_not_carried: 'a lower --request-rate; a search for the highest one it carries',
-	queue_growing: 'a lower --request-rate; a search for the highest one it carries',
+	slots_empty: '--num-prompts, ten or more for each slot of --max-concurrency',
+	rate_not_carried: 'a lower --request-rate; a higher --max-concurrency where the message names it; '
+		+ 'a search for the highest one it carries',
+	queue_growing: 'a lower --request-rate; a higher --max-concurrency where the message names it; '
+		+ 'a search for the highest one it carries',
 	usage: 'read TPOT instead of ITL',
 	unstamped: 'a kernel or network driver that stamps; profllm doctor tries it',
 	clock_step: 'run again; let the clock be slewed; profllm doctor shows whether it is synchronized',
