@@ -541,7 +541,7 @@ for my $signal (qw(INT TERM)) {
 
 	check_run("SIG$signal while load runs", $r, { status => 130,
 		out => ['Verdict: *', '  DEGRADED (every metric): The run was interrupted: *',
-			'Cancelled requests: *'] });
+			'Cancelled while they ran: *'] });
 	ok($ours->{interrupted} && $result->{completed} > 0
 		&& $result->{completed} + $ours->{cancelled} == 600,
 		"SIG$signal: the result is marked, what was measured is in it, the rest is counted");

@@ -471,6 +471,15 @@ for my $i (0, 1) {
 $r = status_is('our own results', 0, undef, 'ours/r0.json', 'ours/r1.json');
 like($r->{out}, qr/^1 configuration matched, \d+ metrics: not enough data \d+/m,
 	'our own results: one configuration');
+for my $i (0, 1) {
+	my $dir = (qw(here/ours there/ours))[$i];
+
+	system('mkdir', '-p', $dir);
+	spew("$dir/r.json", slurp("ours/r$i.json"));
+}
+$r = run(args => [qw(bench compare here/ours/r.json there/ours/r.json)]);
+like($r->{out}, qr{here/ours/r\.json.*there/ours/r\.json}s, 'files of one name: both with their folders');
+unlike($r->{out}, qr{(?<![/\w])r\.json}, 'none of them without');
 $r = run(args => [qw(bench markdown -r ours)]);
 is($r->{status}, 0, 'our own results need no .commands');
 like(slurp('ours/benchmark_results.md'), qr/^\| r0 +\| sim .*\n\| r1 +\| sim /m, 'they are in the table');

@@ -81,7 +81,7 @@ sub lines { return split /\n/, $_[0] }
 	my ($run) = experiment('quiet', { server => \%sim, benchmark => \%load }, '-q');
 
 	is($run->{status}, 0, '-q of one run') or diag($run->{err});
-	like($run->{out}, qr/\A12 requests to sim .*\nTTFT .*\nThe measurement is .*\nStatus: completed\n/,
+	like($run->{out}, qr/\A12 requests to sim, .*\nTTFT .*\nThe measurement is .*\nStatus: completed\n/,
 		'prints the summary and what became of it');
 	unlike("$run->{out}$run->{err}", qr/Starting server|Benchmark Result/, 'without stages and report');
 	for my $jobs (1, 2) {
@@ -90,6 +90,10 @@ sub lines { return split /\n/, $_[0] }
 		like($run->{out}, qr/\ASuite: 2 completed, 0 partial, 0 failed\nExperiment /,
 			"-q of a suite, $jobs at once: the table");
 	}
+	($run) = experiment('words', { server => \%sim, benchmark => { %load, num_prompts => 60,
+		random_input_len => 100 }, matrix => { 'benchmark.max_concurrency' => [4, 8] } }, '-q');
+	my @warned = $run->{err} =~ /random prompts hold/g;
+	is(scalar(@warned), 1, 'the same warning of two members is shown once');
 	check_run('a file without --config', run(args => ['run', 'quiet.yaml']), { status => 2,
 		err => "profllm run: unexpected argument 'quiet.yaml'; did you mean --config quiet.yaml?" });
 	check_run('a store without --store', run(args => ['dashboard', 'runs.db']), { status => 2,

@@ -481,7 +481,7 @@ static const struct {
 	  "TTFT, E2EL, goodput" },
 	{ lag_closed, TRUST_VALID, NULL, NULL, NULL },
 	{ lag_closed_over, TRUST_DEGRADED, "send_lag",
-	  "The client sent requests 53.000 ms (mean) later than possible, which cost 5.0 % "
+	  "The client sent requests 53.000 ms (mean) later than possible, which cost 5.03 % "
 	  "of the time of the 500 slots of --max-concurrency (limit 5 %): fewer requests were in "
 	  "flight than requested, and throughput or latencies are too low, by up to that share."
 	  SEE_DOCTOR, "TTFT, E2EL, goodput, throughput" },
@@ -507,11 +507,11 @@ static const struct {
 	{ stall_small, TRUST_VALID, NULL, NULL, NULL },
 	{ shared_at, TRUST_VALID, NULL, NULL, NULL },
 	{ shared_over, TRUST_DEGRADED, "shared_reads",
-	  "0.40 % of the events were read late, together with an earlier one, and share its arrival "
+	  "0.401 % of the events were read late, together with an earlier one, and share its arrival "
 	  "stamp (limit 0.4 %): ITL is distorted." SEE_DOCTOR,
 	  "ITL" },
 	{ shared_much, TRUST_INVALID, "shared_reads",
-	  "5.00 % of the events were read late, together with an earlier one, and share its arrival "
+	  "5.001 % of the events were read late, together with an earlier one, and share its arrival "
 	  "stamp (limit 5.0 %): ITL is not usable." SEE_DOCTOR,
 	  "ITL" },
 	{ first_at, TRUST_VALID, NULL, NULL, NULL },

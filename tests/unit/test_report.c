@@ -284,7 +284,7 @@ static void test_failed_requests(void **state)
 	assert_non_null(strstr(out.data, "\nFailed, http_status:                     11        \n"
 				       "  1 x Bad ?[31mRequest: 1\n"));
 	assert_non_null(strstr(out.data, "\n  1 x other texts\n"));
-	assert_non_null(strstr(out.data, "\nCancelled requests:                      2         \n"));
+	assert_non_null(strstr(out.data, "\nNever sent:                              2         \n"));
 	answers_release(&out);
 	metrics_release(&f.m);
 	record_release(&f.r);
@@ -318,7 +318,7 @@ static void test_ours(void **state)
 		"TPOT, best known p50/p99/max (ms):       5.000 / 6.000 / 7.000\n"
 		"Finish reasons:                          stop 1, length 98, none 2\n"
 		"Retries:                                 6         \n"
-		"Cancelled requests:                      7         \n"
+		"Cancelled while they ran:                7         \n"
 		"Transport:                               native    \n"
 		"Version:                                 1.2.3     \n"
 		"Build:                                   gcc 12    \n"

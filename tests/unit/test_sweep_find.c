@@ -27,7 +27,7 @@
  * as long; one of fail_every fails. What is above carried per second is left undone.
  */
 struct server { double base_s, grow_s, knee, carried; unsigned fail_every,
-	spoilt; bool is_easier; };
+	spoilt, doubted; bool is_easier; };
 
 struct row {
 	const char *name, *slo;
@@ -96,6 +96,10 @@ static void step(const struct row *row, struct find *f, unsigned *spoilt)
 			snprintf(f->why_spoilt, sizeof(f->why_spoilt), "the client was late");
 		else
 			capacity_tell_level(f->search, &f->level);
+		if (row->server.doubted && !s->is_bracketing) {
+			f->doubts = (struct find_doubts){ row->server.doubted - 1, row->server.spoilt,
+				"send_lag", "The client sent requests late." };
+		}
 	}
 }
 
@@ -174,6 +178,12 @@ static void searches(void **state)
 		{ "a mean", MEAN, CAPACITY_RATE, 0.1, 2000, .is_drawn = true, .server = { 0.05, 0.05, 60, 400, 0 } },
 		{ "at once, spoilt twice", TAIL, CAPACITY_CONCURRENCY, 0.2, 600,
 		  .server = { 0.05, 0.05, 9, 4000, .spoilt = 2 } },
+		{ "DEGRADED levels", TAIL, CAPACITY_RATE, 0.1, 2000,
+		  .server = { 0.05, 0.05, 60, 400, .doubted = 3 } },
+		{ "a DEGRADED level, and one again", TAIL, CAPACITY_RATE, 0.1, 2000,
+		  .server = { 0.05, 0.05, 60, 400, .doubted = 2, .spoilt = 1 } },
+		{ "levels again", TAIL, CAPACITY_RATE, 0.1, 2000,
+		  .server = { 0.05, 0.05, 60, 400, .doubted = 1, .spoilt = 2 } },
 		{ "the budget ends first", TAIL, CAPACITY_RATE, 0.001, 40, .server = { 0.05, 0.05, 60, 400, 0 } },
 		{ "narrow, of few levels", TAIL, CAPACITY_RATE, 0.3, 200, .server = { 0.05, 0.05, 60, 400, 0 } },
 		{ "a short budget", TAIL, CAPACITY_RATE, 0.1, 9, .server = { 0.05, 0.05, 60, 400, 0 } },

@@ -87,7 +87,8 @@ static struct contact contact_of(const struct stage *s, unsigned url)
 	const struct serve_opts *o = s->opts;
 	const struct endpoint *ep = s->derived->endpoint;
 	struct contact c = { .remote = s->remote, .path = o->endpoint,
-			     .key_variable = ep->key_variable };
+			     .key_variable = ep->key_variable,
+			     .has_adapters = o->lora_modules.n > 0 };
 
 	c.remote.base_url = s->derived->base_urls[url];
 	c.remote.fetch.proxy = s->proxy[url] ? s->proxy[url] : "";

@@ -639,7 +639,8 @@ void contact_add_failure(const struct contact *c, const struct request_row *row,
 		buf_add_text(out, "; ");
 		add_key(c, row->status, out);
 	} else if (row->status == 404) {
-		buf_printf(out, "; check --base-url, --endpoint and --model (POST %s%s)",
+		buf_printf(out, "; check --base-url, --endpoint and %s (POST %s%s)",
+			   c->has_adapters ? "the names of --lora-modules" : "--model",
 			   c->remote.base_url, c->path);
 	}
 }

@@ -66,6 +66,7 @@ struct contact {
 	const char *path;      /* of the requests: --endpoint */
 	const char *model;     /* what the requests name; NULL: not checked */
 	const char *key_variable; /* where the key is looked for; NULL: OPENAI_API_KEY */
+	bool has_adapters;     /* requests name --lora-modules instead of a model */
 };
 
 /* 0: no reason against sending requests. -1: e is one sentence with the remedy. */

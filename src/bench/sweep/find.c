@@ -164,7 +164,8 @@ struct run {
 	double per_s, running;      /* running: the most that the server said; NAN: nothing */
 	uint32_t attempted, failed, lost; /* lost: connections */
 	char *failure;
-	bool is_spoilt;
+	bool is_spoilt, is_doubted;
+	struct trust_reason doubt;   /* the worst on what a limit is on, if is_doubted */
 };
 
 static void look(struct run *r, const struct run_sample *now, double at_s)
@@ -256,15 +257,28 @@ static void judge(struct run *r, const struct trust *t)
 {
 	unsigned limited = slo_trust_bits(&r->f->opts->slo);
 
-	for (size_t i = 0; i < t->n_reasons && !r->is_spoilt; i++) {
-		const struct trust_reason *reason = &t->reason[i];
+	for (size_t i = 0; i < t->n_reasons && !r->is_doubted; i++) {
+		const struct trust_reason *reason = &t->reason[i]; /* the worst first */
 
-		if (reason->level != TRUST_INVALID || !(reason->spoils & limited) ||
-		    find_is_by_load(reason))
+		r->is_doubted = reason->level != TRUST_VALID && reason->spoils & limited &&
+				!find_is_by_load(reason);
+		if (!r->is_doubted)
 			continue;
-		r->is_spoilt = true;
-		snprintf(r->f->why_spoilt, sizeof(r->f->why_spoilt), "%s", reason->text);
+		r->doubt = *reason;
+		r->is_spoilt = reason->level == TRUST_INVALID;
+		if (r->is_spoilt)
+			snprintf(r->f->why_spoilt, sizeof(r->f->why_spoilt), "%s", reason->text);
 	}
+}
+
+static void count_doubt(struct find *f, const struct run *r, bool is_counted)
+{
+	if (!r->is_doubted)
+		return;
+	f->doubts.degraded += is_counted;
+	f->doubts.invalid += !is_counted;
+	f->doubts.code = r->doubt.code;
+	snprintf(f->doubts.why, sizeof(f->doubts.why), "%s", r->doubt.text);
 }
 
 static void count_failures(struct run *r, const struct point *p)
@@ -603,6 +617,8 @@ static int level(struct find *f, const struct find_hooks *hooks, struct err *e)
 		return rc;
 	f->level = measured;
 	f->spoilt = r.is_spoilt && !r.is_reported ? f->spoilt + 1 : 0;
+	if (!s.is_bracketing)
+		count_doubt(f, &r, !f->spoilt);
 	if (f->spoilt == SPOILT_MAX)
 		return err_set(e, ERR_RUN, "the level of %.4g %s cannot be measured: %s", s.load,
 			       find_unit(f->opts->load), f->why_spoilt);

@@ -16,7 +16,8 @@
  *                unfinished counts as slow where a limit has passed
  *
  * A level whose own verdict says that the client or a cache has spoilt what a limit is on is
- * measured again; three in a row end the search with that reason. When requests of a level lost
+ * measured again; three in a row end the search with that reason. A DEGRADED one counts, and the
+ * answer says how many of the levels that it rests on were. When requests of a level lost
  * their connection, the server is asked for one more answer, so that a dead server ends the search
  * and is not taken for an overloaded one.
  */
@@ -58,6 +59,14 @@ struct find_hooks {
  */
 double find_load_max(const struct find_opts *o);
 
+/* Measuring levels whose verdict doubts what a limit is on, other than by the load itself. */
+struct find_doubts {
+	unsigned degraded;              /* used */
+	unsigned invalid;               /* measured again */
+	const char *code;               /* of the last one's worst reason; NULL: none */
+	char why[320];
+};
+
 struct find {
 	const struct find_opts *opts;
 	struct capacity_search *search; /* never NULL after find_run */
@@ -67,6 +76,7 @@ struct find {
 	unsigned runs;                  /* run_points so far */
 	unsigned spoilt;                /* levels in a row that were not counted */
 	char why_spoilt[320];
+	struct find_doubts doubts;
 	int64_t seed;
 	enum salt_kind salt;
 	char salt_key[SALT_KEY_BYTES + 1]; /* without a run's number; empty: no salt */

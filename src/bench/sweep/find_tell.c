@@ -189,6 +189,26 @@ static void tell_range(const struct find *f, const struct capacity_answer *a, st
 			   load_text(load, high), find_unit(f->opts->load));
 }
 
+/* Levels that the search could not but use, although their own verdict doubts them. */
+static void tell_doubts(const struct find *f, const struct capacity_answer *a, struct buf *out)
+{
+	const struct find_doubts *d = &f->doubts;
+
+	if (!d->degraded && !d->invalid)
+		return;
+	if (d->degraded)
+		buf_printf(out, "%u of the %u measuring level%s %s DEGRADED for a metric with a limit",
+			   d->degraded, a->levels, a->levels == 1 ? "" : "s",
+			   d->degraded == 1 ? "was" : "were");
+	if (d->invalid)
+		buf_printf(out, "%s%u level%s %s INVALID for one and measured again",
+			   d->degraded ? ", and " : "", d->invalid, d->invalid == 1 ? "" : "s",
+			   d->invalid == 1 ? "was" : "were");
+	buf_printf(out, ", so %s. The last reason: %s\nWhat to do: remove the cause and search again "
+		   "(profllm help %s).\n", d->degraded ? "the capacity may be wrong, too" :
+		   "the capacity is that of the others", d->why, d->code);
+}
+
 static void tell_cost(const struct find *f, const struct capacity_answer *a, struct buf *out)
 {
 	char time[FMT_F64_BYTES], more[FMT_F64_BYTES], budget[FMT_F64_BYTES];
@@ -289,6 +309,7 @@ void find_tell_answer(const struct find *f, struct buf *out)
 		if (a.is_decreasing >> j & 1)
 			buf_printf(out, "%s became easier with more load, so it has no capacity.\n",
 				   limit_text(f, j));
+	tell_doubts(f, &a, out);
 	if (a.requests)
 		tell_cost(f, &a, out);
 }
@@ -319,6 +340,9 @@ static void put_answer(const struct find *f, const struct capacity_answer *a, st
 	json_member_f64(w, "spent_s", a->spent_s);
 	json_member_f64(w, "requests_more", a->requests_more);
 	json_member_f64(w, "seconds_more", a->seconds_more);
+	json_key(w, "levels_degraded"), json_put_int(w, f->doubts.degraded);
+	json_key(w, "levels_invalid"), json_put_int(w, f->doubts.invalid);
+	json_member_text(w, "doubt", f->doubts.code ? f->doubts.why : NULL);
 }
 
 static void put_limits(const struct find *f, const struct capacity_answer *a, struct json_writer *w)
@@ -471,48 +495,6 @@ int find_draw(const struct find *f, const char *stem, struct err *e)
 
 #define WARMUP_S 2.0
 
-/* l: the warm-up of a longer run takes no larger part of its requests. */
-static void tell_verdict(const struct holds_answer *a, const struct level *l, struct buf *out)
-{
-	double have = (double)l->requests, all;
-
-	if (a->verdict == HOLDS_PASSES)
-		buf_add_text(out, "holds");
-	else if (a->verdict == HOLDS_FAILS)
-		buf_add_text(out, "does not hold");
-	else if (isfinite(a->requests_more) && a->requests_more > 0) {
-		all = ceil(have * (1 + a->requests_more / (double)l->attempted));
-		buf_printf(out, "not enough requests: about %.0f more (--num-prompts %.0f)", all - have,
-			   all);
-	} else {
-		buf_add_text(out, "not enough requests");
-	}
-	buf_add_text(out, ".\n");
-}
-
-static enum holds tell_share(const char *text, double quantile, const struct level *l, size_t j,
-			     struct buf *out)
-{
-	struct level_count c = level_count(l, j);
-	struct holds_answer a = holds_share(c.n, c.slow, level_dispersion_joined(l, j), quantile);
-
-	buf_printf(out, "  %s: %.0f of %.0f request%s %s beyond it (%.2f %%, %.3g %% allowed): ", text,
-		   c.slow, c.n, c.n == 1 ? "" : "s", c.slow == 1 ? "is" : "are",
-		   c.n > 0 ? 100 * c.slow / c.n : 0, 100 * (1 - quantile));
-	tell_verdict(&a, l, out);
-	return a.verdict;
-}
-
-static enum holds tell_mean(const struct slo_limit *limit, const struct level *l, size_t j,
-			    struct buf *out)
-{
-	struct holds_answer a = holds_mean(l, j, limit->limit_s, false);
-
-	buf_printf(out, "  %s: mean %.4g ms: ", limit->text, 1000 * level_mean(l, j).mean);
-	tell_verdict(&a, l, out);
-	return a.verdict;
-}
-
 /* Keeps the worst: one that fails, else one that is open. */
 static void worsen(enum holds *all, enum holds one)
 {
@@ -520,24 +502,87 @@ static void worsen(enum holds *all, enum holds one)
 		*all = one;
 }
 
+/* Requests of a run that decides; its warm-up takes no larger part of them. 0: not known. */
+static double requests_needed(const struct holds_answer *a, const struct level *l)
+{
+	if (a->verdict != HOLDS_OPEN || !isfinite(a->requests_more) || a->requests_more <= 0)
+		return 0;
+	return ceil((double)l->requests * (1 + a->requests_more / (double)l->attempted));
+}
+
+/* What is known of all limits of one run. */
+struct holding {
+	enum holds verdict;
+	double needed;      /* requests that decide every open limit for which that is known */
+	bool has_unknown;   /* an open limit for which it is not: exactly at the limit */
+};
+
+static void tell_verdict(struct holding *h, const struct holds_answer *a, const struct level *l,
+			 struct buf *out)
+{
+	static const char *const words[] = {
+		[HOLDS_PASSES] = "holds", [HOLDS_FAILS] = "does not hold",
+		[HOLDS_OPEN] = "not enough requests",
+	};
+	double needed = requests_needed(a, l);
+
+	buf_printf(out, "%s.\n", words[a->verdict]);
+	h->needed = fmax(h->needed, needed);
+	h->has_unknown |= a->verdict == HOLDS_OPEN && needed <= 0;
+	worsen(&h->verdict, a->verdict);
+}
+
+static void tell_share(struct holding *h, const char *text, double quantile, const struct level *l,
+		       size_t j, struct buf *out)
+{
+	struct level_count c = level_count(l, j);
+	struct holds_answer a = holds_share(c.n, c.slow, level_dispersion_joined(l, j), quantile);
+
+	buf_printf(out, "  %s: %.0f of %.0f request%s %s beyond it (%.2f %%, %.3g %% allowed): ", text,
+		   c.slow, c.n, c.n == 1 ? "" : "s", c.slow == 1 ? "is" : "are",
+		   c.n > 0 ? 100 * c.slow / c.n : 0, 100 * (1 - quantile));
+	tell_verdict(h, &a, l, out);
+}
+
+static void tell_mean(struct holding *h, const struct slo_limit *limit, const struct level *l,
+		      size_t j, struct buf *out)
+{
+	struct holds_answer a = holds_mean(l, j, limit->limit_s, false);
+
+	buf_printf(out, "  %s: mean %.4g ms: ", limit->text, 1000 * level_mean(l, j).mean);
+	tell_verdict(h, &a, l, out);
+}
+
+/* One number that is enough for all limits; none where one of them already fails. */
+static void tell_needed(const struct holding *h, const struct level *l, struct buf *out)
+{
+	if (h->verdict == HOLDS_OPEN && h->needed > 0)
+		buf_printf(out, "  About %.0f more requests decide %s (--num-prompts %.0f).\n",
+			   h->needed - (double)l->requests, h->has_unknown ?
+			   "it, but for a limit that is met almost exactly" : "it", h->needed);
+}
+
 static enum holds tell_limits(const struct slo *slo, const struct serve_opts *o,
 			      const struct level *l, struct buf *out)
 {
-	enum holds all = HOLDS_PASSES;
+	struct holding h = { HOLDS_PASSES, 0, false };
 
 	for (size_t j = 0; j < slo->n; j++)
-		worsen(&all, slo->limit[j].is_mean ? tell_mean(&slo->limit[j], l, j, out) :
-			     tell_share(slo->limit[j].text, slo->limit[j].quantile, l, j, out));
+		if (slo->limit[j].is_mean)
+			tell_mean(&h, &slo->limit[j], l, j, out);
+		else
+			tell_share(&h, slo->limit[j].text, slo->limit[j].quantile, l, j, out);
 	if (l->failed)
-		worsen(&all, tell_share("failed requests", 1 - CAPACITY_FAILED_SHARE, l, slo->n, out));
+		tell_share(&h, "failed requests", 1 - CAPACITY_FAILED_SHARE, l, slo->n, out);
 	if (!isinf(o->request_rate) && !holds_carried(l)) {
-		worsen(&all, HOLDS_FAILS);
+		worsen(&h.verdict, HOLDS_FAILS);
 		buf_add_text(out, "  The offered rate was not carried.\n");
-	} else if (!isinf(o->request_rate) && all == HOLDS_PASSES && holds_ttft_grows(l)) {
-		worsen(&all, HOLDS_OPEN);
+	} else if (!isinf(o->request_rate) && h.verdict == HOLDS_PASSES && holds_ttft_grows(l)) {
+		worsen(&h.verdict, HOLDS_OPEN);
 		buf_add_text(out, "  TTFT still grew while the run lasted; give it more --num-prompts.\n");
 	}
-	return all;
+	tell_needed(&h, l, out);
+	return h.verdict;
 }
 
 static const struct trust_reason *spoiling(const struct slo *slo, const struct trust *t)

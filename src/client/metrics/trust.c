@@ -162,6 +162,22 @@ static enum trust_verdict level_of(double value, double degraded, double invalid
 	return value > degraded ? TRUST_DEGRADED : TRUST_VALID;
 }
 
+/*
+ * A value next to a limit that it breaks, with as many decimals as it takes to see that: "10.04",
+ * not "10".
+ */
+struct shown { char text[32]; };
+static struct shown beyond(double value, double limit, int decimals)
+{
+	struct shown v, l;
+
+	do {
+		snprintf(v.text, sizeof(v.text), "%.*f", decimals, value);
+		snprintf(l.text, sizeof(l.text), "%.*f", decimals, limit);
+	} while (strcmp(v.text, l.text) == 0 && value != limit && decimals++ < 6);
+	return v;
+}
+
 static double share(double part, double whole)
 {
 	return whole > 0 ? part / whole : 0;
@@ -170,9 +186,10 @@ static double share(double part, double whole)
 static void judge_failures(struct trust *t, const struct metrics *m)
 {
 	double failed = share(m->failed, (double)m->completed + m->failed);
-	enum trust_verdict level;
+	enum trust_verdict level = level_of(failed, TRUST_FAILED_DEGRADED, TRUST_FAILED_INVALID);
+	double limit = 100 * (level == TRUST_INVALID ? TRUST_FAILED_INVALID
+						     : TRUST_FAILED_DEGRADED);
 
-	level = level_of(failed, TRUST_FAILED_DEGRADED, TRUST_FAILED_INVALID);
 	if (m->completed + m->failed + m->cancelled == 0)
 		doubt(t, TRUST_INVALID, "no_success",
 		      "The run has no requests: it ended before the first one was due.");
@@ -180,9 +197,8 @@ static void judge_failures(struct trust *t, const struct metrics *m)
 		doubt(t, TRUST_INVALID, "no_success",
 		      "No request succeeded (%u failed, %u cancelled).", m->failed, m->cancelled);
 	else if (level != TRUST_VALID)
-		doubt(t, level, "failures", "%.1f %% of the requests failed (limit %.0f %%).",
-		      100 * failed, 100 * (level == TRUST_INVALID ? TRUST_FAILED_INVALID
-					   : TRUST_FAILED_DEGRADED));
+		doubt(t, level, "failures", "%s %% of the requests failed (limit %.0f %%).",
+		      beyond(100 * failed, limit, 1).text, limit);
 }
 
 /*
@@ -262,9 +278,10 @@ static void judge_slots(struct trust *t, const struct metrics *m)
 	if (lost > TRUST_LAG_THROUGHPUT)
 		doubt(t, TRUST_DEGRADED, "send_lag",
 		      "The client sent requests %.3f ms (mean) later than possible, which cost "
-		      "%.1f %% of the time of the %lld slot%s of --max-concurrency (limit %.0f %%): "
+		      "%s %% of the time of the %lld slot%s of --max-concurrency (limit %.0f %%): "
 		      "fewer requests were in flight than requested, and throughput or latencies "
-		      "are too low, by up to that share." SEE_DOCTOR, m->client.send_lag.mean_ms, 100 * lost,
+		      "are too low, by up to that share." SEE_DOCTOR, m->client.send_lag.mean_ms,
+		      beyond(100 * lost, 100 * TRUST_LAG_THROUGHPUT, 1).text,
 		      (long long)m->opts.max_concurrency, m->opts.max_concurrency == 1 ? "" : "s",
 		      100 * TRUST_LAG_THROUGHPUT);
 }
@@ -282,8 +299,9 @@ static void judge_schedule(struct trust *t, const struct metrics *m)
 	if (c->send_lag.n && (p99 > limit || lost > TRUST_LAG_THROUGHPUT))
 		doubt(t, TRUST_DEGRADED, "send_lag",
 		      "The client sent requests %.3f ms (p99) later than possible (limit %.3f ms), "
-		      "which cost %.1f %% of the duration (limit %.0f %%)."
-		      SEE_DOCTOR, p99, limit, 100 * lost, 100 * TRUST_LAG_THROUGHPUT)
+		      "which cost %s %% of the duration (limit %.0f %%)."
+		      SEE_DOCTOR, p99, limit, beyond(100 * lost, 100 * TRUST_LAG_THROUGHPUT, 1).text,
+		      100 * TRUST_LAG_THROUGHPUT)
 			->spoils = (p99 > limit ? TTFT | E2EL | GOODPUT : 0) |
 				   (lost > TRUST_LAG_THROUGHPUT ? RATES : 0);
 }
@@ -317,15 +335,17 @@ static void judge_events(struct trust *t, const struct metrics *m, const struct 
 	double shared = share((double)c->n_shared, (double)c->n_events_with_text);
 	double differs = share(c->n_usage_differs, c->n_usage);
 	enum trust_verdict level = level_of(late, TRUST_SHARED_DEGRADED, TRUST_SHARED_INVALID);
+	double shared_limit = 100 * (level == TRUST_INVALID ? TRUST_SHARED_INVALID
+							    : TRUST_SHARED_DEGRADED);
 	double ttft = m->block[BLOCK_TTFT].median_ms, tpot = m->block[BLOCK_TPOT].median_ms;
 	unsigned moved = (c->first_late.p99_ms > TRUST_FIRST_SHARE * ttft ? TTFT | GOODPUT : 0) |
 			 (c->tpot_late.p99_ms > TRUST_FIRST_SHARE * tpot ? TPOT | GOODPUT : 0);
 
 	if (level != TRUST_VALID)
 		doubt(t, level, "shared_reads",
-		      "%.2f %% of the events were read late, together with an earlier one, and share "
-		      "its arrival stamp (limit %.1f %%): ITL is %s." SEE_DOCTOR, 100 * late,
-		      100 * (level == TRUST_INVALID ? TRUST_SHARED_INVALID : TRUST_SHARED_DEGRADED),
+		      "%s %% of the events were read late, together with an earlier one, and share "
+		      "its arrival stamp (limit %.1f %%): ITL is %s." SEE_DOCTOR,
+		      beyond(100 * late, shared_limit, 2).text, shared_limit,
 		      level == TRUST_INVALID ? "not usable" : "distorted");
 	else if (shared > TRUST_SHARED_INVALID)
 		doubt(t, TRUST_VALID, "shared_reads",
@@ -343,8 +363,9 @@ static void judge_events(struct trust *t, const struct metrics *m, const struct 
 		      "Events that are read late can each have their own arrival stamp: %s.", f->no_tap);
 	if (differs > TRUST_USAGE_SHARE)
 		doubt(t, TRUST_DEGRADED, "usage",
-		      "In %.1f %% of the requests the server's token count is not the number of token "
-		      "events (limit %.0f %%): ITL is then per event, not per token.", 100 * differs,
+		      "In %s %% of the requests the server's token count is not the number of token "
+		      "events (limit %.0f %%): ITL is then per event, not per token.",
+		      beyond(100 * differs, 100 * TRUST_USAGE_SHARE, 1).text,
 		      100 * TRUST_USAGE_SHARE);
 	if (c->is_full)
 		doubt(t, TRUST_INVALID, "record_full",
@@ -437,11 +458,11 @@ static void judge_slots_used(struct trust *t, const struct metrics *m)
 		      s->in_flight_mean, least * cap, cap, enough);
 	else if (used < TRUST_SLOTS_NOTE)
 		doubt(t, level, "slots_empty",
-		      "On average %.1f requests were in flight, not the %.0f of --max-concurrency "
+		      "On average %s requests were in flight, not the %.0f of --max-concurrency "
 		      "(limit %.1f), because slots are empty at the end of a run: throughput is up to "
 		      "%.0f %% lower than in a long run at %.0f. Give it more requests for each slot "
-		      "(--num-prompts %.0f).", s->in_flight_mean, cap, least * cap, 100 * (1 - used),
-		      cap, fmax(enough, 2.0 * s->requests));
+		      "(--num-prompts %.0f).", beyond(s->in_flight_mean, least * cap, 1).text, cap,
+		      least * cap, 100 * (1 - used), cap, fmax(enough, 2.0 * s->requests));
 }
 
 /*
@@ -553,8 +574,10 @@ static void judge_clocks(struct trust *t, const struct metrics *m, const struct 
 
 	if (f->is_kernel_stamped && !m->opts.is_user_stamps && unstamped > TRUST_UNSTAMPED_SHARE)
 		doubt(t, TRUST_DEGRADED, "unstamped",
-		      "%.1f %% of the reads had no kernel stamp and took the user-space clock (limit "
-		      "%.0f %%)." SEE_DOCTOR, 100 * unstamped, 100 * TRUST_UNSTAMPED_SHARE);
+		      "%s %% of the reads had no kernel stamp and took the user-space clock (limit "
+		      "%.0f %%)." SEE_DOCTOR,
+		      beyond(100 * unstamped, 100 * TRUST_UNSTAMPED_SHARE, 1).text,
+		      100 * TRUST_UNSTAMPED_SHARE);
 	if (step_ms > TRUST_CLOCK_STEP_NS / 1e6) {
 		r = doubt(t, is_large ? TRUST_INVALID : TRUST_DEGRADED, "clock_step",
 			  "The system clock moved by %.3f ms against the monotonic one during the run "
@@ -569,8 +592,9 @@ static void judge_run(struct trust *t, const struct trust_facts *f)
 {
 	if (f->cpu_share_max > TRUST_CPU_INVALID)
 		doubt(t, TRUST_INVALID, "client_cpu",
-		      "The client's busiest loop used %.0f %% of a CPU (limit %.0f %%): it may be the "
-		      "bottleneck.", 100 * f->cpu_share_max, 100 * TRUST_CPU_INVALID);
+		      "The client's busiest loop used %s %% of a CPU (limit %.0f %%): it may be the "
+		      "bottleneck.", beyond(100 * f->cpu_share_max, 100 * TRUST_CPU_INVALID, 0).text,
+		      100 * TRUST_CPU_INVALID);
 	else if (f->cpu_share_max > TRUST_CPU_NOTE)
 		doubt(t, TRUST_VALID, "client_cpu",
 		      "The client's busiest loop used %.0f %% of a CPU; above %.0f %% the run is "
@@ -597,13 +621,15 @@ static void judge_machine(struct trust *t, const struct trust_facts *f)
 {
 	if (f->wait_share_max > TRUST_WAIT_NOTE)
 		doubt(t, TRUST_VALID, "client_wait",
-		      "A loop of the client was ready to run and waited for a processor for %.0f %% of "
+		      "A loop of the client was ready to run and waited for a processor for %s %% of "
 		      "the run (limit %.0f %%): other programs use its core. Give it a core of its own."
-		      SEE_DOCTOR, 100 * f->wait_share_max, 100 * TRUST_WAIT_NOTE);
+		      SEE_DOCTOR, beyond(100 * f->wait_share_max, 100 * TRUST_WAIT_NOTE, 0).text,
+		      100 * TRUST_WAIT_NOTE);
 	if (f->throttled_share > TRUST_THROTTLED_NOTE)
 		doubt(t, TRUST_VALID, "client_throttled",
-		      "A CPU quota stopped the client for %.0f %% of the run (limit %.0f %%): raise the "
-		      "quota of its container or control group." DOCTOR_MENDS, 100 * f->throttled_share,
+		      "A CPU quota stopped the client for %s %% of the run (limit %.0f %%): raise the "
+		      "quota of its container or control group." DOCTOR_MENDS,
+		      beyond(100 * f->throttled_share, 100 * TRUST_THROTTLED_NOTE, 0).text,
 		      100 * TRUST_THROTTLED_NOTE);
 	if (f->no_ports)
 		doubt(t, TRUST_DEGRADED, "no_local_port",
@@ -643,10 +669,11 @@ static void judge_capture(struct trust *t, const struct metrics *m, const struct
 
 	if (f->capture_lost)
 		doubt(t, lost > TRUST_CAPTURE_LOST ? TRUST_DEGRADED : TRUST_VALID, "capture_lost",
-		      "The capture lacks packets of %.1f %% of the requests (limit %.0f %%), which "
+		      "The capture lacks packets of %s %% of the requests (limit %.0f %%), which "
 		      "are not in the numbers; long answers are affected more often than short "
 		      "ones.%s",
-		      100 * lost, 100 * TRUST_CAPTURE_LOST, f->capture_dropped ? " The capturing machine "
+		      beyond(100 * lost, 100 * TRUST_CAPTURE_LOST, 1).text, 100 * TRUST_CAPTURE_LOST,
+		      f->capture_dropped ? " The capturing machine "
 		      "dropped packets: narrow the capture with --interface and --host, or write it to a "
 		      "file with tcpdump -B." : "");
 	else if (f->capture_dropped)

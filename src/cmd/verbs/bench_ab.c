@@ -410,7 +410,7 @@ static void tell_table(const struct talk *t, const struct ab *ab, struct buf *ou
 			snprintf(sd, sizeof(sd), "%.1f %%", 100 * r.sd);
 		buf_printf(out, "%-20s %9s %22s %12s  %s%s\n", t->metric[i].name,
 			   change, range.data, sd, verdict_names[r.verdict],
-			   o->metric[i].is_judged ? " (decides)" : "");
+			   o->metric[i].is_judged ? " (primary)" : "");
 		buf_release(&range);
 	}
 }

@@ -8,6 +8,8 @@
 #include "experiment/suite/upload.h"
 #include "host/engine/extra.h"
 
+#define RUN_TALK_WARNED 64 /* different warnings that -q shows once each; later ones every time */
+
 /*
  * Output of `profllm run` while it runs: lines of stages and reports on stdout, warnings and one
  * bar on stderr, the members of a suite as they begin and end. With a live view lines wait while
@@ -22,6 +24,8 @@ struct run_talk {
 	bool is_single;           /* not a suite: members are not named */
 	struct live *live;        /* --live on a terminal; else NULL */
 	char head[200];           /* of the live view: which run it is */
+	uint64_t warned[RUN_TALK_WARNED]; /* with is_quiet: hashes of warnings that were shown */
+	size_t n_warned;
 };
 
 /* progress: "auto", "bar", "lines", "none". */

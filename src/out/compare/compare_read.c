@@ -234,22 +234,33 @@ static int read_sweep(struct bench_comparison *c, struct compare_side *s,
 
 /* ---- one operand ---- */
 
-static const char *side_name(const struct bench_comparison *c, const char *path)
+/* The last parts of a path, at least one. */
+static const char *tail_of(const struct bench_comparison *c, const char *path, size_t parts)
 {
 	struct str s = str_of(path);
-	const char *slash;
-	char *name;
+	size_t at;
 
 	while (s.n > 1 && s.p[s.n - 1] == '/')
 		s.n--;
-	name = arena_text(c->a, s);
-	slash = strrchr(name, '/');
-	if (slash && slash[1])
-		name = arena_text(c->a, str_of(slash + 1));
-	for (size_t i = 0; i < c->n_sides; i++)
-		if (strcmp(c->side[i].name, name) == 0)
-			return arena_text(c->a, s);
-	return name;
+	for (at = s.n; at > 0; at--)
+		if (s.p[at - 1] == '/' && at < s.n && parts-- == 1)
+			break;
+	return arena_text(c->a, (struct str){ s.p + at, s.n - at });
+}
+
+/* Two sides of one name both get as much more of their paths as tells them apart. */
+static void name_side(struct bench_comparison *c, struct compare_side *s)
+{
+	s->name = tail_of(c, s->path, 1);
+	for (size_t i = 0; i < c->n_sides; i++) {
+		struct compare_side *other = &c->side[i];
+
+		for (size_t parts = 2; strcmp(other->name, s->name) == 0 &&
+		     strcmp(other->path, s->path) != 0 && parts <= strlen(s->path); parts++) {
+			other->name = tail_of(c, other->path, parts);
+			s->name = tail_of(c, s->path, parts);
+		}
+	}
 }
 
 static int read_dir(struct bench_comparison *c, struct compare_side *s, struct err *e)
@@ -270,7 +281,8 @@ int compare_read(struct bench_comparison *c, const char *path, struct err *e)
 	int rc;
 
 	assert(c->n_sides < COMPARE_SIDES_MAX);
-	*s = (struct compare_side){ .name = side_name(c, path), .path = path };
+	*s = (struct compare_side){ .path = path };
+	name_side(c, s);
 	if (!file_exists(path))
 		return err_set(e, ERR_RUN, "%s does not exist; a result file, a folder of results or "
 			       "the folder of a sweep is expected", path);

@@ -556,14 +556,24 @@ static void correctness(const struct metrics_correctness *c, struct buf *out)
 	buf_release(&text);
 }
 
+/* What a run that was stopped left: requests without an answer, and those that never began. */
+static void cancelled(const struct metrics *m, struct buf *out)
+{
+	uint32_t unsent = m->attempted.unsent < m->cancelled ? m->attempted.unsent : m->cancelled;
+
+	if (m->cancelled > unsent)
+		line_int(out, "Cancelled while they ran:", m->cancelled - unsent);
+	if (unsent)
+		line_int(out, "Never sent:", unsent);
+}
+
 /* What did not succeed, and the kind of run. */
 static void outcome(const struct report *r, struct buf *out)
 {
 	failures(r->metrics, out);
 	report_attempted_rows(r->metrics, out);
 	correctness(&r->metrics->correctness, out);
-	if (r->metrics->cancelled)
-		line_int(out, "Cancelled requests:", r->metrics->cancelled);
+	cancelled(r->metrics, out);
 	report_load_rows(r, out);
 	derived_rows(r, out);
 }
