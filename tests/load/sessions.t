@@ -71,6 +71,18 @@ sub content
 	is($again, $report, 'report: bench score prints the same');
 }
 
+# What an earlier run left in the server's prefix cache is found out: a turn may find the turns before
+# it, not its own message.
+{
+	my $sim = sim('--ttft-ms', '2', '--itl-ms', '1', '--enable-prompt-tokens-details');
+	my @talk = (@multi, qw(--num-prompts 4 --multi-turn-num-turns 4 --random-input-len 300
+		--per-turn-input-len 200 --max-concurrency 2));
+	my @doubts = map { my $run = serve($sim, @talk);
+		[scalar(grep { $_->{code} eq 'prefix_cache' } @{ $run->{own}{reasons} }),
+		$run->{out} =~ /^More was cached than earlier turns explain/m ? 1 : 0] } 1, 2;
+	is_deeply(\@doubts, [[0, 0], [1, 1]], 'only the second run had prompts of an earlier one cached');
+}
+
 sub decode_body { return JSON::PP->new->decode($_[0]{body})->{messages} }
 
 # R2: two conversations of two turns, one request at a time, in the form of the Rust client.

@@ -15,7 +15,7 @@
 #define DOCTOR_MENDS " profllm doctor shows the command."
 
 #define HELD(share, slots, mean_ms)                                                       \
-	share " % of the requests waited in the client for one of the " slots " slots of "        \
+	share " % of the requests waited in the client for one of " slots " slots of "        \
 	"--max-concurrency, " mean_ms " ms on average over all, which TTFT and E2EL leave out: "  \
 	"requests planned over 100.000 s were sent over 106.000 s. The load was not the planned " \
 	"one; a higher --max-concurrency shows whether the server sustains that."

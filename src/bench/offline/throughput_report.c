@@ -150,7 +150,7 @@ static void explain(const void *self, unsigned doubt, struct buf *out)
 		break;
 	case THROUGHPUT_BRIEF:
 		buf_printf(out, "the timed section took %.3f s, which is mostly the beginning and the "
-			   "end of a batch: more --num-prompts", f->elapsed_s);
+			   "end of a batch; give it more requests", f->elapsed_s);
 		break;
 	case THROUGHPUT_OUTSIDE:
 		buf_printf(out, "in addition, %.1f %% of the timed section passed between request "

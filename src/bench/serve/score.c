@@ -254,14 +254,24 @@ static bool is_copy_sent(const struct record *r)
 	return false;
 }
 
+/*
+ * A turn finds the prompt and the answer of the one that it continues, whose text is only known
+ * once that has ended; its own message is new. Entries that follow others without that: anything.
+ */
 static double explained_of(const struct point *p, uint32_t entry, double share, double granted)
 {
-	double tokens = p->record.row[entry].sample_prompt_tokens;
-	double explained = share * tokens + granted;
+	const struct request_row *row = &p->record.row[entry], *before = NULL;
+	double tokens = row->prompt_tokens, explained = share * tokens, history;
 
-	if (p->plan.entry[entry].after != PLAN_NONE || p->is_prefix_warm)
+	if (row->history != RECORD_NONE)
+		before = &p->record.row[row->history];
+	if ((!before && p->plan.entry[entry].after != PLAN_NONE) || p->is_prefix_warm)
 		return tokens;
-	return explained < tokens ? explained : tokens;
+	if (before) {
+		history = (double)before->prompt_tokens + before->output_tokens;
+		explained = history > explained ? history : explained;
+	}
+	return explained + granted < tokens ? explained + granted : tokens;
 }
 
 static void explain_cache(const struct point *p, bool is_chat, struct trust_facts *facts)
@@ -287,7 +297,7 @@ static void explain_cache(const struct point *p, bool is_chat, struct trust_fact
 	share = mem_array(copies + n, sizeof(*share));
 	prefix_shared(text, copies + n, share);
 	for (size_t k = 0; k < n; k++) {
-		tokens += p->record.row[entry[k]].sample_prompt_tokens;
+		tokens += p->record.row[entry[k]].prompt_tokens;
 		explained += explained_of(p, entry[k], share[copies + k],
 					  is_chat ? TEMPLATE_TOKENS : BLOCK_TOKENS);
 	}

@@ -481,7 +481,7 @@ static bool judge_held(struct trust *t, const struct metrics *m, bool is_queue_h
 	if (h->n == 0 || !(moved || is_queue_held))
 		return false;
 	doubt(t, TRUST_DEGRADED, "rate_not_carried",
-	      "%.0f %% of the requests waited in the client for one of the %lld slot%s of "
+	      "%.0f %% of the requests waited in the client for one of %lld slot%s of "
 	      "--max-concurrency, %.3f ms on average over all, which TTFT and E2EL leave out: "
 	      "requests planned over %.3f s were sent over %.3f s. The load was not the planned one; a "
 	      "higher --max-concurrency shows whether the server sustains that.",

@@ -17,6 +17,7 @@
 #include "core/json/write.h"
 #include "out/report/report.h"
 
+#define EXPLAINED_MARGIN 0.05 /* above 1: more reused than there was to reuse */
 #define TREND_ERRORS 2 /* standard errors of a slope beyond which it is one */
 
 /* null when there was nothing to measure. */
@@ -267,6 +268,9 @@ void report_session_rows(const struct metrics *m, struct buf *out)
 	if (s->is_cache_known) {
 		line_real(out, "Prompt tokens cached (%):", s->cached_share * 100);
 		line_real(out, "Of the reusable ones (%):", s->reuse_efficiency * 100);
+		if (s->reuse_efficiency > 1 + EXPLAINED_MARGIN)
+			buf_add_text(out, "More was cached than earlier turns explain: the cache had these "
+					  "prompts from an earlier run.\n");
 	}
 	turn_table(s, out);
 }
