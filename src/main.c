@@ -365,7 +365,10 @@ static const char *nearest(const char *group, int argc, char **argv)
 		if (len < TYPED_BYTES && argv[n - 1][0] != '-')
 			near = nearest_in(group, (struct str){ typed, len });
 	}
-	return near || !*group ? near : nearest("", argc, argv);
+	if (near || !*group)
+		return near;
+	near = nearest("", argc, argv); /* 'dataset list' does not mean 'args list' */
+	return near && near[0] == argv[0][0] ? near : NULL;
 }
 
 static int unknown(const char *group, int words, int argc, char **argv, bool is_help_asked)
@@ -375,11 +378,13 @@ static int unknown(const char *group, int words, int argc, char **argv, bool is_
 	near = nearest(group, argc - words, argv + words);
 	if (!near && is_help_asked)
 		near = topic_nearest(str_of(argv[words]));
-	fprintf(stderr, "profllm: unknown %s '%s%s%s'; %s%s%s\n",
+	fprintf(stderr, "profllm: unknown %s '%s%s%s'; ",
 		*argv[words] == '-' ? "option" : is_help_asked ? "command or topic" : "command",
-		group, words ? " " : "", argv[words],
-		near ? "did you mean '" : "profllm --help lists the commands", near ? near : "",
-		near ? "'?" : "");
+		group, words ? " " : "", argv[words]);
+	if (near)
+		fprintf(stderr, "did you mean '%s'?\n", near);
+	else
+		fprintf(stderr, "profllm%s%s --help lists the commands\n", words ? " " : "", group);
 	return 2;
 }
 

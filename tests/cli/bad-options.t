@@ -411,7 +411,9 @@ for my $row (
 	["unknown command 'bench thruput'; did you mean 'bench throughput'?", qw(bench thruput)],
 	["unknown command 'compare'; did you mean 'bench compare'?", qw(compare a.json b.json)],
 	["unknown command 'dataset convert'; did you mean 'dataset convert-sharegpt'?", qw(dataset convert)],
-	["unknown command 'bench frob'; profllm --help lists the commands", qw(bench frob)],
+	["unknown command 'bench frob'; profllm bench --help lists the commands", qw(bench frob)],
+	["unknown command 'dataset list'; profllm dataset --help lists the commands", qw(dataset list)],
+	["unknown command 'bench run'; did you mean 'run'?", qw(bench run)],
 	["unknown command or topic 'frob'; profllm --help lists the commands", qw(help frob)],
 	["unknown option '--frob'; profllm --help lists the commands", '--frob'],
 	(map { ["unknown command '*$_->[-1]'; did you mean 'bench multi-turn'?", @$_] }

@@ -70,6 +70,7 @@ is($shown->[0]{given}{server}{model}, 'true', 'also a word that YAML has for som
 
 spew('there.yaml', "mine\n");
 mkdir 'folder';
+my $ask = 'no terminal is available to ask for what is missing; add it, such as';
 my @refused = (
 	[['there.yaml', qw(--server sim --goal run)],
 		'there.yaml exists already; --force replaces it, or name another file'],
@@ -78,12 +79,11 @@ my @refused = (
 		'a.json: expected a name that ends in .yaml, since JSON has no comments'],
 	[["a\nb: c.yaml", qw(--server sim --goal run)],
 		'FILE: expected a name without control characters, got one with them'],
-	[[qw(a.yaml --goal run)], '--server is missing, and no terminal is available to ask for it; such as '
-		. '--server sim'],
-	[[qw(a.yaml --server sim)],
-		'--goal is missing, and no terminal is available to ask for it; such as --goal run'],
-	[['a.yaml', '--server', 'vllm serve', '--goal', 'run'], '--model is missing, and no '
-		. 'terminal is available to ask for it; such as --model meta-llama/Llama-3.1-8B-Instruct'],
+	[['a.yaml'], "$ask --server sim --goal run"],
+	[[qw(a.yaml --goal run)], "$ask --server sim"],
+	[[qw(a.yaml --server sim)], "$ask --goal run"],
+	[['a.yaml', '--server', 'vllm serve'],
+		"$ask --model meta-llama/Llama-3.1-8B-Instruct --goal run"],
 	[['a.yaml', '--server', 'vllm serve', '--model', '', '--goal', 'run'],
 		'--model: expected the model that the server is to load, got an empty text'],
 	[['a.yaml', '--server', '', '--goal', 'run', '--model', 'm'],

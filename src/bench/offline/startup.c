@@ -795,7 +795,7 @@ static const struct startup_opts defaults = {
 
 const struct opt_set startup_opt_set = {
 	.command = "bench startup",
-	.summary = "Measure how long an engine takes to start, with empty caches and with full ones",
+	.summary = "Measures how long an engine takes to start, with empty caches and with full ones.",
 	.usage = "[options] [arguments of the engine]",
 	.epilog = "Examples:\n"
 		  "  profllm bench startup --model facebook/opt-125m --output-json startup.json\n"

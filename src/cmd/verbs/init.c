@@ -315,23 +315,23 @@ static const char *ask_goal(struct arena *a)
 	return NULL;
 }
 
-/* The first option that still needs an answer, with an example value; NULL: none. */
-static const char *missing_in(const struct init_opts *o)
+/* The options that still need an answer, with example values; empty: none. */
+static const char *missing_in(const struct init_opts *o, struct arena *a)
 {
-	if (!o->server)
-		return "server " SIM;
-	if (!o->model && !is_url(o->server) && strcmp(o->server, SIM) != 0)
-		return "model " SIM_MODEL;
-	return o->goal ? NULL : "goal run";
+	bool has_model = o->model || !o->server || is_url(o->server) ||
+			 strcmp(o->server, SIM) == 0;
+
+	return arena_printf(a, "%s%s%s", o->server ? "" : " --server " SIM,
+			    has_model ? "" : " --model " SIM_MODEL, o->goal ? "" : " --goal run");
 }
 
 static int answer(struct init_opts *o, struct arena *a, struct err *e)
 {
-	const char *missing = missing_in(o), *model;
+	const char *missing = missing_in(o, a), *model;
 
-	if (missing && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
-		return err_set(e, ERR_USAGE, "--%.*s is missing, and no terminal is available to ask for it; "
-			       "such as --%s", (int)strcspn(missing, " "), missing, missing);
+	if (*missing && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
+		return err_set(e, ERR_USAGE, "no terminal is available to ask for what is missing; add it, "
+			       "such as%s", missing);
 	if (!o->server)
 		o->server = ask("Server: a command that starts it, or the URL of one that runs (sim: "
 				"simulated, needs no GPU)", is_in_path("vllm") ? "vllm serve" : SIM, a);
@@ -339,7 +339,7 @@ static int answer(struct init_opts *o, struct arena *a, struct err *e)
 		return err_set(e, ERR_USAGE, "--server: no answer; nothing was written");
 	model = is_url(o->server) ? "" : SIM_MODEL;
 	if (!o->model)
-		o->model = !missing ? model : ask(is_url(o->server) ?
+		o->model = !*missing ? model : ask(is_url(o->server) ?
 			   "Model (empty: what the server reports)" : "Model", model, a);
 	if (!o->model)
 		return err_set(e, ERR_USAGE, "--model: no answer; nothing was written");

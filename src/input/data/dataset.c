@@ -39,6 +39,10 @@ int dataset_oversample(struct workload *w, const struct dataset_opts *o,
 		copy.request_id = dataset_request_id(w, env, w->n);
 		*workload_add(w) = copy;
 	}
+	dataset_note(w, "%s has %zu request%s to send, so %zu of the %zu are repeats, which a prefix "
+		     "cache answers faster: --no-oversample sends each once, --prompt-salt request makes "
+		     "all different", o->path ? o->path : "the dataset", original,
+		     original == 1 ? "" : "s", wanted - original, wanted);
 	return 0;
 }
 
