@@ -66,7 +66,7 @@ my ($low, $high) = @{ $found->{interval} };
 # A busy machine serves less than the queue would, and delays the client: then the answer says so.
 my $doubted = $found->{levels_degraded} + $found->{levels_invalid};
 ok($doubted || ($low < 1.1 * $truth && $high > 0.7 * $truth),
-	sprintf('[%.1f, %.1f] holds what the queue carries, %.1f, or levels are doubted', $low, $high, $truth));
+	sprintf('[%.1f, %.1f] holds what the queue carries, %.1f, or is doubted', $low, $high, $truth));
 is(scalar($run->{out} =~ /^(?:\d+ of the )?\d+ (?:measuring )?levels? (?:was|were) (?:DEGRADED|INVALID)/m),
 	$doubted ? 1 : '', 'and the answer says of how many');
 is($found->{safe}, $low, 'the lower end is the safe one');

@@ -96,10 +96,10 @@ static void step(const struct row *row, struct find *f, unsigned *spoilt)
 			snprintf(f->why_spoilt, sizeof(f->why_spoilt), "the client was late");
 		else
 			capacity_tell_level(f->search, &f->level);
-		if (row->server.doubted && !s->is_bracketing) {
-			f->doubts = (struct find_doubts){ row->server.doubted - 1, row->server.spoilt,
-				"send_lag", "The client sent requests late." };
-		}
+		if (row->server.doubted && !s->is_bracketing)
+			f->doubts = (struct find_doubts){
+				row->server.doubted - 1, row->server.spoilt, "send_lag",
+				"The client sent requests late." };
 	}
 }
 

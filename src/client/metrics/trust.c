@@ -300,7 +300,8 @@ static void judge_schedule(struct trust *t, const struct metrics *m)
 		doubt(t, TRUST_DEGRADED, "send_lag",
 		      "The client sent requests %.3f ms (p99) later than possible (limit %.3f ms), "
 		      "which cost %s %% of the duration (limit %.0f %%)."
-		      SEE_DOCTOR, p99, limit, beyond(100 * lost, 100 * TRUST_LAG_THROUGHPUT, 1).text,
+		      SEE_DOCTOR, p99, limit,
+		      beyond(100 * lost, 100 * TRUST_LAG_THROUGHPUT, 1).text,
 		      100 * TRUST_LAG_THROUGHPUT)
 			->spoils = (p99 > limit ? TTFT | E2EL | GOODPUT : 0) |
 				   (lost > TRUST_LAG_THROUGHPUT ? RATES : 0);
@@ -437,7 +438,8 @@ static void judge_slots_used(struct trust *t, const struct metrics *m)
 	const struct metrics_slots *s = &m->client.slots;
 	double cap = (double)m->opts.max_concurrency, used = share(s->in_flight_mean, cap);
 	double rounds = share(s->requests, cap), enough = TRUST_SLOTS_ENOUGH * cap;
-	double least = rounds < TRUST_SLOTS_ROUNDS ? TRUST_SLOTS_DEGRADED : TRUST_SLOTS_DEGRADED_LONG;
+	double least = rounds < TRUST_SLOTS_ROUNDS ? TRUST_SLOTS_DEGRADED
+						   : TRUST_SLOTS_DEGRADED_LONG;
 	enum trust_verdict level = used < least ? TRUST_DEGRADED : TRUST_VALID;
 
 	if (!s->is_known || lost_share(m) > TRUST_LAG_THROUGHPUT)
@@ -672,7 +674,8 @@ static void judge_capture(struct trust *t, const struct metrics *m, const struct
 		      "The capture lacks packets of %s %% of the requests (limit %.0f %%), which "
 		      "are not in the numbers; long answers are affected more often than short "
 		      "ones.%s",
-		      beyond(100 * lost, 100 * TRUST_CAPTURE_LOST, 1).text, 100 * TRUST_CAPTURE_LOST,
+		      beyond(100 * lost, 100 * TRUST_CAPTURE_LOST, 1).text,
+		      100 * TRUST_CAPTURE_LOST,
 		      f->capture_dropped ? " The capturing machine "
 		      "dropped packets: narrow the capture with --interface and --host, or write it to a "
 		      "file with tcpdump -B." : "");
