@@ -944,7 +944,9 @@ export interface ImpactLevel {
 export interface Confounded { column: string; strength: number | null }
 
 export interface ScalingSeries {
-	key: Record<string, Cell>; name: string; n: number; points: ScalingPoint[];
+	key: Record<string, Cell>; name: string;
+	version: string | null; // of the engine: the newest that was measured at two sizes
+	n: number; points: ScalingPoint[];
 }
 
 export interface ScalingPoint {
@@ -953,8 +955,9 @@ export interface ScalingPoint {
 }
 
 export interface CapacityConfiguration {
-	key: Record<string, Cell>; name: string; gpus_per_server: number | null;
-	rate_per_server: Estimate; servers: number | null; gpus: Estimate;
+	key: Record<string, Cell>; name: string;
+	version: string | null; // of the engine: the newest that was measured at two loads or searched
+	gpus_per_server: number | null; rate_per_server: Estimate; servers: number | null; gpus: Estimate;
 	headroom: number | null; // what the servers carry beyond the rate, as a share of it
 	usd_per_hour: number | null; // of these GPUs, where they have a price
 	runs: number;
