@@ -198,10 +198,10 @@ int side_read(const struct analyse_request *r, const struct json_value *json, co
 /* The value of every run in a column, in the order of id. */
 int side_column(const struct analyse_request *r, const struct side *s, struct str column,
 		struct value **out, struct err *e);
+/* "ids", and "configurations": of each of them what repeats have in common (derive.c). */
+int side_put_runs(const struct analyse_request *r, const struct side *s, struct json_writer *w,
+		  struct err *e);
 /* The verdict columns of the runs, in the order of id. */
-/* What repeats have in common (derive.c); absent if the side's runs are of several. */
-int side_configuration(const struct analyse_request *r, const struct side *s, struct value *out,
-		       struct err *e);
 int side_verdicts(const struct analyse_request *r, const struct side *s, struct verdicts *out,
 		struct err *e);
 

@@ -745,8 +745,7 @@ export interface LaunchSchema extends Answer {
 export interface CompareSide {
 	name: string; n: number;
 	ids: number[]; // the first 200
-	/** equal for repeats of one configuration; null where the runs differ in it */
-	configuration: number | null;
+	configurations: (number | null)[]; // of each of ids: equal for repeats of one configuration
 }
 
 export interface CompareParameter {
