@@ -490,8 +490,8 @@ static void only_failed(void **state)
 	assert_int_equal(rig_count(v, "comparisons"), 0);
 	assert_true(rig_has_note(v, "all 2 runs of A failed and have no results"));
 	assert_true(rig_has_note(v, "B failed and has no results"));
-	rig_near(v, "groups/0/configuration", 17);
-	assert_int_equal(rig_at(v, "groups/1/configuration")->kind, JSON_NULL);
+	rig_near(v, "groups/0/configurations/0", 17);
+	assert_int_equal(rig_at(v, "groups/1/configurations/0")->kind, JSON_NULL);
 	rig_end(&r);
 }
 

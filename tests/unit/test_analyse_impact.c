@@ -325,7 +325,7 @@ static void scaling(void **state)
 	rig_near(v, "series/0/points/1/speedup", 181 / 101.0);
 	rig_near(v, "series/0/points/2/efficiency", 301 / 101.0 / 4);
 	assert_true(rig_has_note(v, "1 series has one size of server.tensor_parallel_size only and is left out"));
-	/* A size that was measured with another version scales by that version, too. */
+	/* A size that was measured with another version would scale by that version, too. */
 	for (int i = 0; i < 2; i++) {
 		rig_text(&r, "server.model", "m");
 		rig_number(&r, "server.tensor_parallel_size", 8);
@@ -336,7 +336,10 @@ static void scaling(void **state)
 	}
 	v = rig_ask(&r, analyse_scaling, "{\"metric\": \"output_throughput\", "
 		    "\"by\": \"server.tensor_parallel_size\"}");
-	assert_true(rig_has_note(v, "1 of 2 series mix runs of 3 values of environment.server.version ("));
+	rig_near(v, "series/0/points/2/median", 301);
+	assert_int_equal(rig_at(v, "series/0/version")->kind, JSON_NULL);
+	assert_true(rig_has_note(v, "series use their newest version (unknown); 2 runs of other versions "
+				    "(0.12, 0.13) are left out"));
 	/* of times the inverse */
 	v = rig_ask(&r, analyse_scaling, "{\"metric\": \"median_ttft_ms\", \"series\": [], "
 		    "\"by\": \"server.tensor_parallel_size\"}");
@@ -368,29 +371,105 @@ static void put_load(struct rig *r, const struct load *l)
 
 #define ASK "{\"rate\": 100, \"slo\": [{\"column\": \"p99_ttft_ms\", \"max\": 500}]}"
 
-/* Two versions of one configuration: its medians are over both, which a note says. */
-static void capacity_versions(void **state)
+/* A grid of sizes and loads, each twice, with one version; factor: of its speed. */
+static void put_version(struct rig *r, const char *version, double at_s, double factor, double most,
+			double failed)
 {
-	static const struct load one[] = {
-		{ "A", 1, 4, 64, 4, 100, 0 }, { "A", 1, 8, 64, 8, 400, 0 },
-		{ "B", 4, 20, 64, 20, 100, 0 }, { "B", 4, 30, 64, 30, 300, 0 },
-	};
+	for (int i = 0; i < 2; i++)
+		for (double tp = 1; tp <= 4; tp *= 2)
+			for (double offered = 4; offered <= most; offered *= 2) {
+				rig_text(r, "environment.server.version", version);
+				rig_number(r, "timestamp", at_s + i);
+				put_load(r, &(struct load){ "A", tp, offered, 64, offered * factor,
+					 100 * offered / tp / factor, failed });
+			}
+}
+
+#define OF(VERSION) "\"filter\": {\"column\": \"environment.server.version\", \"in\": [\"" VERSION \
+		    "\"]}"
+#define SLO "\"slo\": [{\"column\": \"p99_ttft_ms\", \"max\": 500}]"
+#define SCALE "\"metric\": \"request_throughput\", \"by\": \"server.tensor_parallel_size\""
+
+static double carried(struct rig *r, const char *body)
+{
+	return rig_real(rig_ask(r, analyse_capacity, body), "configurations/0/rate_per_server/value");
+}
+
+/* The newest version is 10 % slower: the answers are those of its runs alone. */
+static void newest_version(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+	double rate;
+
+	(void)state;
+	rig_begin(&r);
+	put_version(&r, "0.11.0", 200, 0.9, 16, 0);
+	put_version(&r, "0.10.0", 100, 1, 16, 0);
+	rate = carried(&r, "{\"rate\": 9, " SLO ", " OF("0.11.0") "}");
+	rig_near(rig_ask(&r, analyse_capacity, "{\"rate\": 9, " SLO ", " OF("0.10.0") "}"),
+		 "configurations/0/rate_per_server/value", 5);
+	assert_true(rate > 4 && rate < 4.1); /* the limit is reached at 0.9 of the load and rate */
+	v = rig_ask(&r, analyse_capacity, "{\"rate\": 9, " SLO "}");
+	rig_near(v, "configurations/0/rate_per_server/value", rate);
+	rig_same(v, "configurations/0/version", "0.11.0");
+	rig_near(v, "configurations/0/runs", 6);
+	assert_true(rig_has_note(v, "configurations use their newest version (0.11.0); 18 runs of other "
+				    "versions (0.10.0) are left out"));
+	v = rig_ask(&r, analyse_scaling, "{" SCALE "}");
+	rig_near(v, "series/0/points/0/median", 0.9 * 4);
+	rig_near(v, "series/0/points/0/n", 2);
+	rig_same(v, "series/0/version", "0.11.0");
+	v = rig_ask(&r, analyse_impact, "{\"metric\": \"request_throughput\"}");
+	rig_near(v, "n", 18);
+	rig_near(named(v, "benchmark.request_rate"), "levels/0/median", 0.9 * 4);
+	assert_null(named(v, "environment.server.version"));
+	assert_true(rig_has_note(v, "18 runs of other versions"));
+	/* unless the versions are the question */
+	v = rig_ask(&r, analyse_impact, "{\"metric\": \"request_throughput\", "
+		    "\"parameters\": [\"environment.server.version\"]}");
+	rig_near(v, "n", 36);
+	rig_near(named(v, "environment.server.version"), "levels/0/median", 8);
+	rig_near(named(v, "environment.server.version"), "levels/1/median", 0.9 * 8);
+	/* One load is not enough to answer, and a version that only failed does not count. */
+	put_version(&r, "0.12.0", 300, 0.5, 4, 0);
+	put_version(&r, "0.13.0", 400, 0.5, 16, 500);
+	v = rig_ask(&r, analyse_capacity, "{\"rate\": 9, " SLO "}");
+	rig_near(v, "configurations/0/rate_per_server/value", rate);
+	rig_same(v, "configurations/0/version", "0.11.0");
+	assert_true(rig_has_note(v, "3 of 3 configurations have a newer version that is not used"));
+	v = rig_ask(&r, analyse_capacity, "{\"rate\": 9, " SLO ", " OF("0.12.0") "}");
+	rig_same(v, "configurations/0/version", "0.12.0");
+	rig_same(v, "configurations/0/state", "one_load");
+	rig_end(&r);
+}
+
+/* Two commits of one release are two versions. */
+static void newest_commit(void **state)
+{
 	struct json_value *v;
 	struct rig r;
 
 	(void)state;
 	rig_begin(&r);
-	for (size_t i = 0; i < 4; i++) {
-		rig_text(&r, "environment.server.version", "0.12.0");
-		put_load(&r, &one[i]);
+	for (int i = 0; i < 36; i++) {
+		bool is_old = i >= 12;
+
+		rig_text(&r, "environment.server.version", "nightly");
+		rig_text(&r, "provenance.engine_commit", is_old ? "aaaaaaa" : "bbbbbbb");
+		rig_number(&r, "timestamp", is_old ? 1 : 2);
+		put_load(&r, &(struct load){ "A", i % 3 + 1, 4 << i % 2, 64, is_old ? 9 : 3, 100, 0 });
 	}
 	v = rig_ask(&r, analyse_capacity, ASK);
-	assert_false(rig_has_note(v, "environment.server.version"));
-	rig_text(&r, "environment.server.version", "0.13.0");
-	put_load(&r, &one[2]);
-	v = rig_ask(&r, analyse_capacity, ASK);
-	assert_true(rig_has_note(v, "1 of 2 configurations mix runs of 2 values of "
-				    "environment.server.version (0.12.0, 0.13.0)"));
+	rig_same(v, "configurations/0/version", "nightly commit bbbbbbb");
+	rig_near(v, "configurations/0/rate_per_server/value", 3);
+	v = rig_ask(&r, analyse_impact, "{\"metric\": \"request_throughput\"}");
+	rig_near(v, "n", 12);
+	/* a history has too few runs of its newest commit */
+	v = rig_ask(&r, analyse_impact, "{\"metric\": \"request_throughput\", \"filter\": {\"column\": "
+		    "\"server.tensor_parallel_size\", \"in\": [1]}}");
+	rig_near(v, "n", 12);
+	assert_true(rig_has_note(v, "too few to judge: the numbers are over all versions"));
 	rig_end(&r);
 }
 
@@ -650,7 +729,8 @@ int main(void)
 		cmocka_unit_test(changes_with), cmocka_unit_test(only_valid),
 		cmocka_unit_test(impact_corners),
 		cmocka_unit_test(scaling), cmocka_unit_test(capacity),
-		cmocka_unit_test(capacity_versions), cmocka_unit_test(repeats),
+		cmocka_unit_test(newest_version), cmocka_unit_test(newest_commit),
+		cmocka_unit_test(repeats),
 		cmocka_unit_test(failing_loads), cmocka_unit_test(searches),
 	};
 

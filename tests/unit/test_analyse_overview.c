@@ -275,6 +275,60 @@ static void newer_is_invalid(void **state)
 	rig_end(&r);
 }
 
+/* Only the throughput is INVALID in the newest version: a cell has the newest number there is. */
+static void newer_throughput_is_invalid(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 16; i++) {
+		bool is_new = i >= 8;
+
+		rig_text(&r, "environment.server.version", is_new ? "0.2" : "0.1");
+		make(&r, (struct made){ .gpu = i / 2 % 2 ? "a" : "b", .load = i % 2 ? 1 : 8,
+					.user = is_new ? 90 : 100, .gpu_rate = is_new ? 300 : 200,
+					.invalid = is_new ? "output_throughput" : NULL });
+	}
+	v = rig_ask(&r, analyse_overview, "{}");
+	rig_near(v, "rows/0/cells/0/tokens_per_s_per_user", 90);
+	rig_near(v, "rows/0/cells/1/tokens_per_s_per_gpu", 200);
+	rig_near(v, "rows/0/cells/1/invalid", 2);
+	rig_near(v, "rows/0/cells/1/tokens_per_s_per_user", 100); /* of the same runs */
+	rig_end(&r);
+}
+
+/* What failed runs do not know names no row, whether one value is known or several. */
+static void failed_lacks_facts(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 8; i++) {
+		bool has_failed = i >= 4;
+
+		rig_text(&r, "workload", "Llama-8B");
+		rig_text(&r, "status", has_failed ? "failed" : "success");
+		if (!has_failed) {
+			rig_text(&r, "gpu_model", "h100");
+			rig_text(&r, "environment.server.kind", "vllm");
+			rig_number(&r, "tokens_per_s_per_gpu", 100);
+		}
+		rig_number(&r, "load", 8);
+		rig_text(&r, "load_kind", "concurrency");
+		rig_run(&r, 0);
+	}
+	v = rig_ask(&r, analyse_overview, "{}");
+	assert_int_equal(rig_at(v, "rows_by")->kind, JSON_NULL);
+	assert_int_equal(rig_count(v, "rows"), 1);
+	rig_same(v, "rows/0/name", "h100");
+	rig_near(v, "rows/0/cells/0/tokens_per_s_per_gpu", 100);
+	rig_end(&r);
+}
+
 /* A leader with a doubtful number says so; a row of runs that all failed is none. */
 static void degraded_leads(void **state)
 {
@@ -547,7 +601,8 @@ int main(void)
 		cmocka_unit_test(level), cmocka_unit_test(many_repeats),
 		cmocka_unit_test(one_row),
 		cmocka_unit_test(invalid_would_lead), cmocka_unit_test(newer_is_invalid),
-		cmocka_unit_test(degraded_leads),
+		cmocka_unit_test(newer_throughput_is_invalid),
+		cmocka_unit_test(failed_lacks_facts), cmocka_unit_test(degraded_leads),
 		cmocka_unit_test(all_invalid), cmocka_unit_test(few_runs),
 		cmocka_unit_test(default_workload), cmocka_unit_test(changes),
 		cmocka_unit_test(versions), cmocka_unit_test(versions_alike),

@@ -198,10 +198,10 @@ int side_read(const struct analyse_request *r, const struct json_value *json, co
 /* The value of every run in a column, in the order of id. */
 int side_column(const struct analyse_request *r, const struct side *s, struct str column,
 		struct value **out, struct err *e);
+/* "ids", and "configurations": of each of them what repeats have in common (derive.c). */
+int side_put_runs(const struct analyse_request *r, const struct side *s, struct json_writer *w,
+		  struct err *e);
 /* The verdict columns of the runs, in the order of id. */
-/* What repeats have in common (derive.c); absent if the side's runs are of several. */
-int side_configuration(const struct analyse_request *r, const struct side *s, struct value *out,
-		       struct err *e);
 int side_verdicts(const struct analyse_request *r, const struct side *s, struct verdicts *out,
 		struct err *e);
 
@@ -337,13 +337,6 @@ bool series_is_same(const struct keyed *k, size_t row, size_t other);
 /* A value of a key for people: "256 (default)" for a missing one with a known default, "not set". */
 const char *series_text(struct arena *a, struct str column, struct value v, struct value version);
 
-/*
- * A note where series have runs with several values of a column, such as the version; value: the
- * column's, of every row; what: what a reader calls the series.
- */
-void series_note_mixed(const struct series_list *l, const struct value *value, struct str column,
-		       const char *what, struct notes *notes);
-
 /* ---- what changed in addition to the metric ---- */
 
 struct series_change { struct str column; struct value before, after; };
@@ -477,6 +470,13 @@ int setups_read(const struct analyse_request *r, const struct str *metric, size_
 /* Values as codes from 0 in order of appearance; n_codes of them. Null is absent. */
 uint32_t *setups_codes(struct arena *a, const struct value *v, size_t n, uint32_t *n_codes);
 /*
+ * Makes group[i] the number of the pair (group[i], code[i]), from 0 in the order they are met.
+ * Returns how many there are.
+ */
+uint32_t setups_refine(uint32_t *group, const uint32_t *code, size_t n);
+/* Columns that describe the code under test, such as the simulator's costs, are versions. */
+enum column_role setups_role(struct str column);
+/*
  * Fills a metric with $ per million output tokens, for runs whose GPU has a price: from the
  * request's "prices", else those kept by the server.
  */
@@ -509,6 +509,41 @@ void setups_put_workloads(struct json_writer *w, const struct setups *s);
 const char *setups_number(struct arena *a, double v);
 /* Whether two medians are level: their 95 % intervals overlap, or 2 % apart with one run. */
 bool setups_is_level(struct folded a, struct folded b);
+
+/* ---- which version a median is of; newest.c ---- */
+
+#define NEWEST_COLUMNS_MAX 16
+#define NEWEST_EVERYWHERE UINT32_MAX /* the place of a run that answers alone, such as a search */
+
+struct reach { uint32_t place; bool is_seen, is_wide; };
+
+struct newest {
+	const struct value *at, *release, *commit; /* columns of rows */
+	const uint32_t *version;   /* of each row; equal codes are equal versions */
+	const uint32_t *place;     /* of each row; NULL: a version may have a single place */
+	const bool *counts;        /* of each row; NULL: all do */
+	struct reach *reach;       /* of each version */
+	struct arena *arena;
+	bool has_commits;          /* releases alone do not distinguish the versions */
+};
+/* The columns that newest_read needs, at most NEWEST_COLUMNS_MAX; returns how many. */
+size_t newest_columns(const struct analyse_request *r, struct str *out);
+/* first: the place of these columns in rows, which must outlive *out. Every row counts. */
+void newest_read(struct arena *a, const struct rows *rows, size_t first, size_t n,
+		 struct newest *out);
+/*
+ * Moves the rows of that version to the front, and after them, if has_newer, the newer ones that do
+ * not count. Returns how many those are; the rows left out follow.
+ */
+size_t newest_keep(const struct newest *v, size_t *member, size_t n, bool has_newer);
+/*
+ * Leaves each series the rows of its newest version. Names for notes: what is "configurations"
+ * or "series", place is "load", or NULL without places.
+ */
+void newest_narrow(const struct newest *v, struct series_list *l, const char *what,
+		   const char *place, struct notes *notes);
+/* "0.11.0", "nightly commit c0ffee1"; NULL: not known. */
+const char *newest_text(const struct newest *v, size_t row);
 
 /* ---- the newest version against the one before; versions.c ---- */
 

@@ -3,7 +3,8 @@
  * capacity.c - how many servers, and GPUs, a rate of requests needs within service levels: for each
  * configuration that was measured under several loads, ranked.
  *
- * Runs of a configuration with the same offered load (benchmark.request_rate, or max_concurrency if
+ * Of a configuration that was measured with several versions only the newest that counts is used
+ * (newest.c). Its runs with the same offered load (benchmark.request_rate, or max_concurrency if
  * that is unlimited) are repeats of one point, whose rate is the median of request_throughput. A
  * point holds when the median of every service level's metric is within its limit and none of its
  * runs failed more than FAILED_SHARE_MAX of its requests. A run that failed more does not hold its
@@ -51,7 +52,7 @@ struct slo { struct str column; double limit; bool is_most; };
 /* Columns after the configuration's own. */
 enum fact {
 	RATE, OFFERED, CONCURRENCY, FAILED, COMPLETED, GPUS, GPU, FOUND, FOUND_LOW, FOUND_HIGH,
-	FOUND_LIMITS, FOUND_AT_ONCE, VERSION, FACTS
+	FOUND_LIMITS, FOUND_AT_ONCE, FACTS
 };
 static const struct str facts[FACTS] = {
 	[RATE] = { "request_throughput", 18 }, [OFFERED] = { "benchmark.request_rate", 22 },
@@ -62,7 +63,6 @@ static const struct str facts[FACTS] = {
 	[FOUND_HIGH] = { "capacity_request_rate_high", 26 },
 	[FOUND_LIMITS] = { "capacity_limits", 15 },
 	[FOUND_AT_ONCE] = { "capacity_concurrency", 20 },
-	[VERSION] = { "environment.server.version", 26 },
 };
 /* Metrics for the default limit: the first that any run has. */
 static const char *const limited_default[] = {
@@ -109,9 +109,10 @@ struct capacity {
 	double rate, level;
 	struct slo slo[SLO_MAX];
 	size_t n_slos;
-	struct str *column;        /* configuration, facts, sizes, limits */
-	size_t n_keys, first_fact, first_size, first_slo, n_columns;
+	struct str *column;        /* configuration, facts, sizes, limits, versions */
+	size_t n_keys, first_fact, first_size, first_slo, first_version, n_columns;
 	struct rows rows;
+	struct newest newest;
 	struct counting counting[SLO_MAX + 1]; /* of the limits' metrics, then of the rate */
 	bool *is_found;            /* of each row: it is a search with the request's limits */
 	struct searched searched[SEARCHES_SHOWN]; /* most runs first */
@@ -285,8 +286,8 @@ static int read_request(struct capacity *c, struct err *e)
 		return -1;
 	if (!c->n_slos)
 		default_limit(c);
-	c->column = arena_alloc(c->r->arena, (c->n_keys + FACTS + SIZES + SLO_MAX) *
-				sizeof(*c->column));
+	c->column = arena_alloc(c->r->arena, (c->n_keys + FACTS + SIZES + SLO_MAX +
+					       NEWEST_COLUMNS_MAX) * sizeof(*c->column));
 	for (size_t i = 0; i < c->n_keys; i++)
 		c->column[c->n_columns++] = key[i];
 	c->first_fact = c->n_columns;
@@ -298,6 +299,8 @@ static int read_request(struct capacity *c, struct err *e)
 	c->first_slo = c->n_columns;
 	for (size_t i = 0; i < c->n_slos; i++)
 		c->column[c->n_columns++] = c->slo[i].column;
+	c->first_version = c->n_columns;
+	c->n_columns += newest_columns(c->r, c->column + c->n_columns);
 	return parts_select(c->r, c->column, c->n_columns, &c->rows, e);
 }
 
@@ -736,6 +739,7 @@ static void put_row(const struct capacity *c, struct json_writer *w, const struc
 {
 	json_begin_object(w);
 	parts_put_series(w, l, a->series);
+	json_member_text(w, "version", newest_text(&c->newest, l->series[a->series].row));
 	parts_put_number(w, "gpus_per_server", a->gpus_each);
 	put_range(w, "rate_per_server", a->rate.value, a->rate.low, a->rate.high);
 	parts_put_number(w, "servers", a->servers);
@@ -771,6 +775,29 @@ static size_t choose_rows(struct capacity *c, bool *keep)
 	return left_out;
 }
 
+/* A version is used if it was measured at two loads or searched; failed runs make none newer. */
+static void keep_newest(struct capacity *c, struct series_list *l)
+{
+	size_t n = c->rows.n;
+	struct value *load = arena_alloc(c->r->arena, (n + 1) * sizeof(*load));
+	bool *counts = arena_alloc(c->r->arena, n + 1);
+	uint32_t *place, n_places;
+
+	for (size_t i = 0; i < n; i++) {
+		load[i] = (struct value){ .kind = VALUE_NUMBER, .number = offered_of(c, i) };
+		counts[i] = !is_failing(c, i);
+	}
+	place = setups_codes(c->r->arena, load, n, &n_places);
+	for (size_t i = 0; i < n; i++)
+		if (c->is_found[i])
+			place[i] = NEWEST_EVERYWHERE;
+	newest_read(c->r->arena, &c->rows, c->first_version, c->n_columns - c->first_version,
+		    &c->newest);
+	c->newest.place = place;
+	c->newest.counts = counts;
+	newest_narrow(&c->newest, l, "configurations", "load", &c->notes);
+}
+
 static void note_searches(struct capacity *c)
 {
 	size_t others = 0;
@@ -802,6 +829,7 @@ int analyse_capacity(const struct analyse_request *r, struct json_writer *w, str
 	keep = arena_alloc(r->arena, c.rows.n + 1);
 	left_out = choose_rows(&c, keep);
 	parts_series(r->arena, &c.rows, c.column, c.n_keys, keep, &l);
+	keep_newest(&c, &l);
 	set_default_limit(&c, &l);
 	a = arena_alloc(r->arena, (l.shown + 1) * sizeof(*a));
 	for (size_t i = 0; i < l.shown; i++) {
@@ -838,8 +866,6 @@ int analyse_capacity(const struct analyse_request *r, struct json_writer *w, str
 	parts_put_count(w, "configurations_left_out", l.n - l.shown);
 	counting_put(w, c.counting, c.n_slos + 1);
 	counting_notes(c.counting, c.n_slos + 1, &c.notes);
-	series_note_mixed(&l, c.rows.value + (c.first_fact + VERSION) * c.rows.n, facts[VERSION],
-			  "configurations", &c.notes);
 	note_searches(&c);
 	parts_put_notes(w, &c.notes);
 	return 0;

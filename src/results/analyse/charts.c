@@ -452,11 +452,10 @@ int analyse_parallel(const struct analyse_request *r, struct json_writer *w, str
  *   speedup = value / value at the smallest size (the inverse where lower is better)
  *   efficiency = speedup / (size / smallest size)
  *
- * A series is defined by everything else that makes runs comparable, without the size's column and
- * without the engine's version, so a series may have several versions: a note says so.
+ * A series is defined by everything else that makes runs comparable, without the size's column. Of
+ * several versions of the engine the newest with two sizes is used: sizes that differ in it are not
+ * scaling.
  */
-
-static const struct str version_column = { "environment.server.version", 26 };
 
 struct sized { double size, value; };
 
@@ -519,9 +518,9 @@ static size_t count_sizes(const struct sized *x, size_t n)
 struct scaling {
 	const struct analyse_request *r;
 	struct str by, metric, *key;
-	size_t n_keys;
-	bool has_version;
+	size_t n_keys, n_versions;
 	struct rows rows;
+	struct newest newest;
 };
 
 static bool put_series(struct scaling *s, struct json_writer *w, const struct series_list *l,
@@ -539,6 +538,7 @@ static bool put_series(struct scaling *s, struct json_writer *w, const struct se
 		return false;
 	json_begin_object(w);
 	parts_put_series(w, l, i);
+	json_member_text(w, "version", newest_text(&s->newest, one->row));
 	parts_put_count(w, "n", one->n);
 	put_points(w, x, one->n, column_better(s->metric));
 	json_end_object(w);
@@ -557,7 +557,7 @@ static int read_request(struct scaling *s, struct err *e)
 		return -1;
 	if (!series || series->kind == JSON_NULL)
 		given = parts_present(s->r, parts_series_default, &n);
-	s->key = arena_alloc(s->r->arena, (n + 3) * sizeof(*s->key));
+	s->key = arena_alloc(s->r->arena, (n + 2 + NEWEST_COLUMNS_MAX) * sizeof(*s->key));
 	for (size_t i = 0; i < n; i++) {
 		/* The number of GPUs follows from the sizes. */
 		bool is_size = str_eq(given[i], s->by) ||
@@ -569,9 +569,18 @@ static int read_request(struct scaling *s, struct err *e)
 	}
 	s->key[s->n_keys] = s->by;
 	s->key[s->n_keys + 1] = s->metric;
-	s->has_version = index_column(s->r->view, version_column);
-	s->key[s->n_keys + 2] = version_column;
-	return parts_select(s->r, s->key, s->n_keys + (s->has_version ? 3 : 2), &s->rows, e);
+	s->n_versions = newest_columns(s->r, s->key + s->n_keys + 2);
+	return parts_select(s->r, s->key, s->n_keys + 2 + s->n_versions, &s->rows, e);
+}
+
+static void keep_newest(struct scaling *s, struct series_list *l, struct notes *notes)
+{
+	const struct value *size = s->rows.value + s->n_keys * s->rows.n;
+	uint32_t n_sizes;
+
+	newest_read(s->r->arena, &s->rows, s->n_keys + 2, s->n_versions, &s->newest);
+	s->newest.place = setups_codes(s->r->arena, size, s->rows.n, &n_sizes);
+	newest_narrow(&s->newest, l, "series", "size", notes);
 }
 
 int analyse_scaling(const struct analyse_request *r, struct json_writer *w, struct err *e)
@@ -592,6 +601,7 @@ int analyse_scaling(const struct analyse_request *r, struct json_writer *w, stru
 			  counting_see(&counting, &s.rows.verdicts, i,
 				       parts_number_at(&s.rows, s.n_keys + 1, i)) == COUNTS;
 	parts_series(r->arena, &s.rows, s.key, s.n_keys, keep, &l);
+	keep_newest(&s, &l, &notes);
 	json_member_str(w, "metric", s.metric);
 	parts_put_kind(w, s.metric);
 	json_member_str(w, "by", s.by);
@@ -606,9 +616,6 @@ int analyse_scaling(const struct analyse_request *r, struct json_writer *w, stru
 	if (l.n > l.shown)
 		parts_note(&notes, "%zu series; only the %zu with the most runs were looked at", l.n,
 			   l.shown);
-	if (s.has_version) /* sizes that differ in it are not scaling */
-		series_note_mixed(&l, s.rows.value + (s.n_keys + 2) * s.rows.n, version_column,
-				  "series", &notes);
 	counting_put(w, &counting, 1);
 	counting_notes(&counting, 1, &notes);
 	parts_put_notes(w, &notes);

@@ -856,19 +856,12 @@ static int put_groups(const struct comparison *c, struct json_writer *w, struct 
 	json_member_array(w, "groups");
 	for (size_t s = 0; s < c->n_sides; s++) {
 		const struct side *side = &c->side[s];
-		struct value configuration;
 
-		if (side_configuration(c->r, side, &configuration, e) < 0)
-			return -1;
 		json_begin_object(w);
 		json_member_text(w, "name", side->name);
 		parts_put_count(w, "n", side->n);
-		json_member_array(w, "ids");
-		for (size_t i = 0; i < side->n && i < ANALYSE_IDS_SHOWN_MAX; i++)
-			json_put_int(w, side->id[i]);
-		json_end_array(w);
-		json_key(w, "configuration");
-		value_put(w, configuration);
+		if (side_put_runs(c->r, side, w, e) < 0)
+			return -1;
 		json_end_object(w);
 	}
 	json_end_array(w);

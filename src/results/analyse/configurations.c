@@ -95,11 +95,7 @@ uint32_t *setups_codes(struct arena *a, const struct value *v, size_t n, uint32_
 	return out;
 }
 
-/*
- * Makes group[i] the number of the pair (group[i], code[i]), from 0 in the order they are met.
- * Returns how many there are.
- */
-static uint32_t refine(uint32_t *group, const uint32_t *code, size_t n)
+uint32_t setups_refine(uint32_t *group, const uint32_t *code, size_t n)
 {
 	size_t cap = 64;
 	uint32_t count = 0;
@@ -132,8 +128,7 @@ static bool is_configured(enum column_role role)
 	return role <= ROLE_ARGUMENT;
 }
 
-/* Columns that describe the code under test, such as the simulator's costs, are versions. */
-static enum column_role role_of(struct str column)
+enum column_role setups_role(struct str column)
 {
 	enum column_role role = column_role(column);
 
@@ -177,7 +172,7 @@ static struct candidate *candidates_of(const struct analyse_request *r, size_t *
 		return out;
 	for (size_t i = 0; i < count; i++) {
 		struct str name = info[i].name;
-		enum column_role role = role_of(name);
+		enum column_role role = setups_role(name);
 
 		if (is_configured(role) && (info[i].distinct > 1 || info[i].present < all.total))
 			out[(*n)++] = (struct candidate){ name, role, column_rank(name) };
@@ -248,7 +243,7 @@ static void count_configurations(struct setups *s, const struct rows *rows, size
 	for (size_t c = 0; c < n_differs; c++) {
 		const struct value *v = rows->value + (FIRST_COLUMNS + c) * rows->n;
 
-		count = refine(group, setups_codes(a, v, rows->n, &codes), rows->n);
+		count = setups_refine(group, setups_codes(a, v, rows->n, &codes), rows->n);
 	}
 	is_counted = arena_alloc(a, (count > s->n_workloads ? count : s->n_workloads) + 1);
 	for (size_t i = 0; i < rows->n; i++) {
@@ -342,6 +337,23 @@ static double entropy_of(const struct differing *d, size_t n, struct arena *a)
 	return bits;
 }
 
+/* Whether the runs differ in it, other than by failed runs that lack a value. */
+static bool differs_among_results(const struct setups *s, const struct differing *d)
+{
+	struct counting counting = counting_of(STR("output_throughput"));
+	uint32_t first = d->n_codes;
+
+	for (size_t i = 0; i < s->rows.n; i++) {
+		if (value_is_missing(setups_value(s, d, i)) &&
+		    counts_for(&counting, &s->rows.verdicts, i, NAN) == COUNTS_FAILED)
+			continue;
+		if (first != d->n_codes && first != d->code[i])
+			return true;
+		first = d->code[i];
+	}
+	return false;
+}
+
 /*
  * Columns that split the runs in the same way are one: the first of them, or the one that the
  * request names.
@@ -353,7 +365,7 @@ static void read_codes(struct setups *s, struct str *column, size_t n, struct st
 	s->differs = arena_alloc(a, (n + 2) * sizeof(*s->differs));
 	for (size_t c = 0; c < n; c++) {
 		struct differing d = { .column = column[c], .place = s->n_metrics + SETUP_FACTS + c,
-				       .role = role_of(column[c]) };
+				       .role = setups_role(column[c]) };
 		bool is_wanted = str_eq(column[c], wanted);
 		size_t same = 0;
 
@@ -362,7 +374,7 @@ static void read_codes(struct setups *s, struct str *column, size_t n, struct st
 		while (same < s->n_differs && memcmp(s->differs[same].code, d.code,
 						     s->rows.n * sizeof(*d.code)) != 0)
 			same++;
-		if (!is_wanted && (same < s->n_differs || d.n_codes < 2))
+		if (!is_wanted && (same < s->n_differs || !differs_among_results(s, &d)))
 			continue;
 		d.entropy = entropy_of(&d, s->rows.n, a);
 		s->differs[same] = d;
@@ -373,7 +385,7 @@ static void read_codes(struct setups *s, struct str *column, size_t n, struct st
 /* Whether it is only a color on request, because it belongs in trends. */
 static bool is_no_color(struct str column)
 {
-	return str_ends(column, STR("commit")) || role_of(column) != column_role(column);
+	return str_ends(column, STR("commit")) || setups_role(column) != column_role(column);
 }
 
 /* Whether a is a better color than b. */
@@ -411,7 +423,7 @@ static int choose_color(struct setups *s, const struct json_value *v, struct err
 static void choose_configuration(struct setups *s)
 {
 	uint32_t *group = arena_alloc(s->r->arena, (s->rows.n + 1) * sizeof(*group));
-	uint32_t count = s->color ? refine(group, s->color->code, s->rows.n) : 1;
+	uint32_t count = s->color ? setups_refine(group, s->color->code, s->rows.n) : 1;
 
 	for (size_t i = 0; i < s->n_differs; i++) {
 		struct differing *d = &s->differs[i];
@@ -423,7 +435,7 @@ static void choose_configuration(struct setups *s)
 			s->version[s->n_versions++] = d;
 		if (d->role == ROLE_VERSION || !is_configured(d->role))
 			continue;
-		finer = refine(group, d->code, s->rows.n);
+		finer = setups_refine(group, d->code, s->rows.n);
 		if (finer > count)
 			s->configuration[s->n_configuration++] = d;
 		count = finer;
@@ -436,7 +448,7 @@ static uint32_t split(const struct setups *s, uint32_t *group, enum setup_fact f
 	const struct value *v = s->rows.value + (s->n_metrics + fact) * s->rows.n;
 	uint32_t codes;
 
-	return refine(group, setups_codes(s->r->arena, v, s->rows.n, &codes), s->rows.n);
+	return setups_refine(group, setups_codes(s->r->arena, v, s->rows.n, &codes), s->rows.n);
 }
 
 /*
@@ -454,9 +466,9 @@ static void add_rate(struct setups *s)
 		if (rate[i].kind != VALUE_NUMBER || !isfinite(rate[i].number))
 			rate[i].kind = VALUE_ABSENT; /* as fast as the server answers */
 	if (s->color)
-		refine(group, s->color->code, n);
+		setups_refine(group, s->color->code, n);
 	for (size_t i = 0; i < s->n_configuration; i++)
-		refine(group, s->configuration[i]->code, n);
+		setups_refine(group, s->configuration[i]->code, n);
 	count = split(s, group, SETUP_LOAD);
 	if (split(s, group, SETUP_RATE) == count)
 		return;
@@ -636,49 +648,6 @@ struct value setups_value(const struct setups *s, const struct differing *d, siz
 
 /* ---- points ---- */
 
-static double time_of(const struct setups *s, size_t row)
-{
-	struct value at = setups_fact(s, SETUP_TIME, row);
-
-	return at.kind == VALUE_NUMBER ? at.number : -INFINITY;
-}
-
-/*
- * For a point with several versions, keeps only the runs of the newest one that counts, and after
- * them the newer ones that do not: they are counted as INVALID.
- */
-static void keep_newest(const struct setups *s, struct setup_point *p, const uint32_t *version,
-			const bool *counts)
-{
-	size_t newest = SIZE_MAX, n = 0;
-	double newest_s = -INFINITY;
-	bool newest_counts = false;
-
-	for (size_t i = 0; i < p->n; i++) {
-		size_t row = p->member[i];
-		double at_s = time_of(s, row);
-
-		if (newest != SIZE_MAX && (counts[row] != newest_counts ? newest_counts
-									: at_s < newest_s))
-			continue;
-		newest = row;
-		newest_s = at_s;
-		newest_counts = counts[row];
-	}
-	for (int pass = 0; pass < 2; pass++)
-		for (size_t i = n; i < p->n; i++) {
-			size_t row = p->member[i];
-
-			if (pass ? counts[row] || time_of(s, row) <= newest_s :
-				   version[row] != version[newest])
-				continue;
-			p->member[i] = p->member[n];
-			p->member[n++] = row;
-		}
-	p->n_older = p->n - n;
-	p->n = n;
-}
-
 static int by_line(const void *x, const void *y)
 {
 	const struct setup_point *a = x, *b = y;
@@ -702,17 +671,19 @@ struct setup_point *setups_points(const struct setups *s, const bool *counts, si
 	const struct value *kind = rows->value + (s->n_metrics + SETUP_LOAD_KIND) * rows->n;
 	const struct value *load = rows->value + (s->n_metrics + SETUP_LOAD) * rows->n;
 	size_t *member = arena_alloc(a, (rows->n + 1) * sizeof(*member)), at = 0;
+	struct newest newest = { .at = rows->value + (s->n_metrics + SETUP_TIME) * rows->n,
+				 .version = version, .counts = counts };
 	struct setup_point *out;
 
 	if (s->color)
-		refine(line, s->color->code, rows->n);
+		setups_refine(line, s->color->code, rows->n);
 	for (size_t i = 0; i < s->n_configuration; i++)
-		refine(line, s->configuration[i]->code, rows->n);
-	refine(line, setups_codes(a, kind, rows->n, &codes), rows->n);
+		setups_refine(line, s->configuration[i]->code, rows->n);
+	setups_refine(line, setups_codes(a, kind, rows->n, &codes), rows->n);
 	memcpy(point, line, rows->n * sizeof(*point));
-	*n = refine(point, setups_codes(a, load, rows->n, &codes), rows->n);
+	*n = setups_refine(point, setups_codes(a, load, rows->n, &codes), rows->n);
 	for (size_t i = 0; i < s->n_versions; i++)
-		refine(version, s->version[i]->code, rows->n);
+		setups_refine(version, s->version[i]->code, rows->n);
 	out = arena_alloc(a, (*n + 1) * sizeof(*out));
 	for (size_t i = 0; i < rows->n; i++)
 		out[point[i]].n++;
@@ -728,8 +699,12 @@ struct setup_point *setups_points(const struct setups *s, const bool *counts, si
 		p->load = load[i].kind == VALUE_NUMBER ? load[i].number : NAN;
 		p->member[p->n++] = i;
 	}
-	for (size_t i = 0; s->n_versions && i < *n; i++)
-		keep_newest(s, &out[i], version, counts);
+	for (size_t i = 0; s->n_versions && i < *n; i++) {
+		size_t all = out[i].n;
+
+		out[i].n = newest_keep(&newest, out[i].member, all, true);
+		out[i].n_older = all - out[i].n;
+	}
 	if (*n)
 		qsort(out, *n, sizeof(*out), by_line);
 	return out;

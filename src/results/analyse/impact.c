@@ -10,8 +10,11 @@
  * (Cramer's V of at least TOGETHER) explain the same variance, and no analysis can separate them:
  * each names the others, and so does the note.
  *
- * In addition, matched effects: runs whose configuration (series_role) only differs in one
- * parameter are one group, each value of it is one mean of logarithms there, and each two
+ * Of a configuration that was measured with several versions only the newest is used (newest.c),
+ * unless the request asks for a version's effect.
+ *
+ * In addition, matched effects: runs of one version whose configuration (series_role) only differs
+ * in one parameter are one group, each value of it is one mean of logarithms there, and each two
  * neighbouring values are a pair. A step has the geometric mean of its pairs' ratios and Student's
  * interval of it. Columns with one value for each value of the parameter change along with it, and
  * are named.
@@ -66,6 +69,7 @@ struct impact {
 	uint8_t *free_code;        /* for the next one; NULL: all are in use */
 	size_t shown;
 	double *together;          /* Cramer's V of those shown, shown by shown */
+	uint32_t *version;         /* of each run: equal codes are equal versions; NULL: one */
 	struct filter *filter;
 	struct counting counting;
 	struct notes notes;
@@ -327,10 +331,82 @@ static int choose(struct impact *m, struct str **column, size_t *n, struct err *
 	return 0;
 }
 
+/* Whether the request names a column that the versions are made of. */
+static bool is_about_versions(const struct impact *m)
+{
+	const struct json_value *given = json_get(m->r->body, "parameters");
+
+	for (size_t i = 0; given && given->kind == JSON_ARRAY && i < given->count; i++)
+		if (setups_role(json_text(&given->item[i], STR(""))) == ROLE_VERSION)
+			return true;
+	return false;
+}
+
+/* A history of one configuration has too few runs of a version to judge: then all are used. */
+static void narrow(const struct newest *newest, struct series_list *l, size_t n_rows, bool *keep,
+		   struct notes *notes)
+{
+	struct notes unsaid = *notes;
+	size_t n = 0, all = 0;
+
+	for (size_t i = 0; i < l->n; i++)
+		all += l->series[i].n;
+	newest_narrow(newest, l, "configurations", NULL, &unsaid);
+	for (size_t i = 0; i < l->n; i++)
+		n += l->series[i].n;
+	if (n < all && n < ENOUGH_RUNS) {
+		parts_note(notes, "the newest versions have %zu runs, too few to judge: the numbers are "
+			   "over all versions", n);
+		return;
+	}
+	*notes = unsaid;
+	memset(keep, 0, n_rows);
+	for (size_t i = 0; i < l->n; i++)
+		for (size_t k = 0; k < l->series[i].n; k++)
+			keep[l->series[i].member[k]] = true;
+}
+
+/*
+ * Of each configuration only the runs of its newest version. Configurations may have different
+ * ones, so that matched runs must also be of one version.
+ */
+static void keep_newest(struct impact *m, bool *keep)
+{
+	struct arena *a = m->r->arena;
+	struct err none = { 0 };
+	struct newest newest;
+	struct series_key key;
+	struct keyed keyed;
+	struct str *column;
+	struct rows rows;
+	size_t n;
+
+	if (series_key(m->r, &key, &none) < 0)
+		return;
+	column = arena_alloc(a, (key.n + NEWEST_COLUMNS_MAX) * sizeof(*column));
+	if (key.n)
+		memcpy(column, key.column, key.n * sizeof(*column));
+	n = newest_columns(m->r, column + key.n);
+	if (parts_select(m->r, column, key.n + n, &rows, &none) < 0) {
+		parts_note(&m->notes, "these are too many runs to keep the newest version of each "
+			   "configuration, so all versions are here: narrow the filter");
+		return;
+	}
+	newest_read(a, &rows, key.n, n, &newest);
+	series_make(m->r, &key, &rows, key.n + 1, keep, &keyed);
+	narrow(&newest, &keyed.list, rows.n, keep, &m->notes);
+	m->version = arena_alloc(a, (rows.n + 1) * sizeof(*m->version));
+	n = 0;
+	for (size_t i = 0; i < rows.n; i++)
+		if (keep[i])
+			m->version[n++] = newest.version[i];
+}
+
 static int read_metric(struct impact *m, struct err *e)
 {
 	struct rows rows;
 	size_t missing = 0;
+	bool *keep;
 
 	if (parts_column(m->r, "metric", &m->metric, e) < 0 ||
 	    parts_select(m->r, &m->metric, 1, &rows, e) < 0 ||
@@ -341,12 +417,20 @@ static int read_metric(struct impact *m, struct err *e)
 	m->x = arena_alloc(m->r->arena, (rows.n + 1) * sizeof(*m->x));
 	m->is_log = true;
 	m->counting = counting_of(m->metric);
+	keep = arena_alloc(m->r->arena, rows.n + 1);
 	for (size_t i = 0; i < rows.n; i++) {
-		double v = parts_number_at(&rows, 0, i);
-		enum counts counts = counting_see(&m->counting, &rows.verdicts, i, v);
+		enum counts counts = counting_see(&m->counting, &rows.verdicts, i,
+						  parts_number_at(&rows, 0, i));
 
 		missing += counts == COUNTS_MISSING;
-		if (counts != COUNTS)
+		keep[i] = counts == COUNTS;
+	}
+	if (!is_about_versions(m))
+		keep_newest(m, keep);
+	for (size_t i = 0; i < rows.n; i++) {
+		double v = parts_number_at(&rows, 0, i);
+
+		if (!keep[i])
 			continue;
 		m->is_log &= v > 0;
 		m->y[m->n] = v;
@@ -483,13 +567,16 @@ static int by_rest(const void *a, const void *b)
 	return (int)p->level - q->level;
 }
 
-/* Each run with a hash of all that was configured but the parameter and what goes along with it. */
+/*
+ * Each run with a hash of its version and of all that was configured, but for the parameter and
+ * what goes along with it.
+ */
 static void fill_members(const struct impact *m, struct configured *c, const struct parameter *q,
 			 struct member *out)
 {
-
 	for (size_t i = 0; i < m->n; i++)
-		out[i] = (struct member){ 0x9e3779b97f4a7c15u, q->code[i], m->x[i] };
+		out[i] = (struct member){ 0x9e3779b97f4a7c15u + (m->version ? m->version[i] : 0),
+					  q->code[i], m->x[i] };
 	for (size_t k = 0; k < c->n; k++) {
 		bool is_itself = str_eq(c->column[k], q->column);
 

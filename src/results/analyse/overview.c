@@ -48,7 +48,9 @@ struct overview {
 	const struct analyse_request *r;
 	struct setups s;
 	bool *keep[METRICS], *is_invalid[METRICS];
-	struct setup_point *point;
+	bool *both;                  /* of each row; scratch memory of fold_with */
+	struct setup_point *point;   /* with the newest version that has any result */
+	struct setup_point *of_metric[METRICS]; /* newest that has the metric; NULL: unread */
 	size_t n_points;
 	double load[LOADS_SHOWN];    /* NAN: whatever was measured */
 	size_t n_loads, rank[LOADS_SHOWN];
@@ -90,6 +92,7 @@ static void judge_rows(struct overview *o)
 {
 	struct setups *s = &o->s;
 
+	o->both = arena_alloc(o->r->arena, s->rows.n + 1);
 	for (size_t m = 0; m < METRICS; m++) {
 		o->keep[m] = arena_alloc(o->r->arena, s->rows.n + 1);
 		o->is_invalid[m] = arena_alloc(o->r->arena, s->rows.n + 1);
@@ -175,7 +178,7 @@ static double *common_loads(const struct overview *o, size_t *n_common)
 }
 
 /* A column has loads of one kind: points of a kind that is not the most frequent lose theirs. */
-static void keep_loads_of_one_kind(struct overview *o)
+static void keep_loads_of_one_kind(const struct overview *o, struct setup_point *point)
 {
 	struct arena *a = o->r->arena;
 	struct value *kind = arena_alloc(a, (o->n_points + 1) * sizeof(*kind));
@@ -183,15 +186,31 @@ static void keep_loads_of_one_kind(struct overview *o)
 	size_t *points;
 
 	for (size_t i = 0; i < o->n_points; i++)
-		kind[i] = setups_fact(&o->s, SETUP_LOAD_KIND, o->point[i].member[0]);
+		kind[i] = setups_fact(&o->s, SETUP_LOAD_KIND, point[i].member[0]);
 	code = setups_codes(a, kind, o->n_points, &n_codes);
 	points = arena_alloc(a, ((size_t)n_codes + 1) * sizeof(*points));
 	for (size_t i = 0; i < o->n_points; i++)
-		if (!isnan(o->point[i].load) && ++points[code[i]] > points[usual])
+		if (!isnan(point[i].load) && ++points[code[i]] > points[usual])
 			usual = code[i];
 	for (size_t i = 0; i < o->n_points; i++)
 		if (code[i] != usual)
-			o->point[i].load = NAN;
+			point[i].load = NAN;
+}
+
+/*
+ * The points for cells of a metric: where the newest version lacks it, because only this metric is
+ * INVALID there, the newest that has it is shown.
+ */
+static const struct setup_point *points_with(struct overview *o, size_t metric)
+{
+	size_t n;
+
+	if (!o->of_metric[metric]) {
+		o->of_metric[metric] = setups_points(&o->s, o->keep[metric], &n);
+		assert(n == o->n_points);
+		keep_loads_of_one_kind(o, o->of_metric[metric]);
+	}
+	return o->of_metric[metric];
 }
 
 static void choose_loads(struct overview *o)
@@ -238,13 +257,23 @@ static bool is_better(const struct overview *o, size_t metric, double a, double 
 	return !isnan(a) && (isnan(b) || (o->s.counting[metric].better < 0 ? a < b : a > b));
 }
 
-static bool meets_need(const struct overview *o, const struct setup_point *p, bool *const *keep)
+/* A metric of the runs that also count for the one that ranks, so that they are of one version. */
+static double fold_with(const struct overview *o, const struct setup_point *p, size_t metric,
+			size_t rank)
 {
-	if (!isnan(o->need_user) &&
-	    !(setups_fold(&o->s, p, USER, keep[USER]).value >= o->need_user))
+	for (size_t i = 0; i < p->n; i++) {
+		size_t row = p->member[i];
+
+		o->both[row] = o->keep[metric][row] && o->keep[rank][row];
+	}
+	return setups_fold(&o->s, p, metric, o->both).value;
+}
+
+static bool meets_need(const struct overview *o, const struct setup_point *p, size_t rank)
+{
+	if (!isnan(o->need_user) && !(fold_with(o, p, USER, rank) >= o->need_user))
 		return false;
-	return isnan(o->need_ttft_ms) ||
-	       setups_fold(&o->s, p, TTFT_P99, keep[TTFT_P99]).value <= o->need_ttft_ms;
+	return isnan(o->need_ttft_ms) || fold_with(o, p, TTFT_P99, rank) <= o->need_ttft_ms;
 }
 
 static size_t invalid_runs(const struct overview *o, const struct setup_point *p, size_t metric)
@@ -256,12 +285,13 @@ static size_t invalid_runs(const struct overview *o, const struct setup_point *p
 	return n;
 }
 
-static struct best best_of(const struct overview *o, size_t color, double load, size_t metric)
+static struct best best_of(struct overview *o, size_t color, double load, size_t metric)
 {
+	const struct setup_point *point = points_with(o, metric);
 	struct best b = { .value.value = NAN, .invalid.value = NAN };
 
 	for (size_t i = 0; i < o->n_points; i++) {
-		const struct setup_point *p = &o->point[i];
+		const struct setup_point *p = &point[i];
 		struct folded v;
 
 		if (color_of(o, p) != color || !is_at(p, load))
@@ -273,7 +303,7 @@ static struct best best_of(const struct overview *o, size_t color, double load, 
 			b.invalid_at = p;
 		}
 		v = setups_fold(&o->s, p, metric, o->keep[metric]);
-		if (is_better(o, metric, v.value, b.value.value) && meets_need(o, p, o->keep)) {
+		if (is_better(o, metric, v.value, b.value.value) && meets_need(o, p, metric)) {
 			b.value = v;
 			b.p = p;
 		}
@@ -403,8 +433,7 @@ static void put_cell(const struct overview *o, struct json_writer *w, size_t row
 	json_end_array(w);
 	json_member_text(w, "configuration", setups_name(&o->s, p->member[0], ""));
 	for (size_t m = 0; m < sizeof(key) / sizeof(*key); m++)
-		parts_put_number(w, key[m], !b->p ? NAN :
-				 setups_fold(&o->s, p, m, o->keep[m]).value);
+		parts_put_number(w, key[m], b->p ? fold_with(o, p, m, o->rank[load]) : NAN);
 	json_member_bool(w, "is_best", b->is_best);
 	json_member_bool(w, "is_degraded", b->p && is_degraded(o, b->p, o->rank[load]));
 	parts_put_count(w, "invalid", b->n_invalid);
@@ -449,7 +478,7 @@ static void put_rows(const struct overview *o, struct json_writer *w)
 }
 
 /* The most throughput of a GPU that each row has within the needs, at whatever load. */
-static void put_at_need(const struct overview *o, struct json_writer *w)
+static void put_at_need(struct overview *o, struct json_writer *w)
 {
 	bool has_need = !isnan(o->need_user) || !isnan(o->need_ttft_ms);
 
@@ -811,7 +840,7 @@ int analyse_overview(const struct analyse_request *r, struct json_writer *w, str
 	if (setups_legend(&o.s, has_any(&o, GPU) ? GPU : OUTPUT, e) < 0)
 		return -1;
 	o.point = setups_points(&o.s, counts, &o.n_points);
-	keep_loads_of_one_kind(&o);
+	keep_loads_of_one_kind(&o, o.point);
 	choose_loads(&o);
 	choose_ranks(&o);
 	choose_rows(&o);

@@ -657,19 +657,22 @@ int side_column(const struct analyse_request *r, const struct side *s, struct st
 	return 0;
 }
 
-int side_configuration(const struct analyse_request *r, const struct side *s, struct value *out,
-		       struct err *e)
+int side_put_runs(const struct analyse_request *r, const struct side *s, struct json_writer *w,
+		  struct err *e)
 {
-	struct value *v;
+	size_t shown = s->n < ANALYSE_IDS_SHOWN_MAX ? s->n : ANALYSE_IDS_SHOWN_MAX;
+	struct value *configuration;
 
-	*out = (struct value){ .kind = VALUE_ABSENT };
-	if (side_column(r, s, STR("configuration"), &v, e) < 0)
+	if (side_column(r, s, STR("configuration"), &configuration, e) < 0)
 		return -1;
-	for (size_t i = 1; i < s->n; i++)
-		if (!series_same_value(v[0], v[i]))
-			return 0;
-	if (s->n)
-		*out = v[0];
+	json_member_array(w, "ids");
+	for (size_t i = 0; i < shown; i++)
+		json_put_int(w, s->id[i]);
+	json_end_array(w);
+	json_member_array(w, "configurations");
+	for (size_t i = 0; i < shown; i++)
+		value_put(w, configuration[i]);
+	json_end_array(w);
 	return 0;
 }
 

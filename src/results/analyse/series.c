@@ -16,7 +16,6 @@
 
 #define SCAN_COLUMNS 16 /* read together */
 #define NAME_BYTES 96
-#define MIXED_NAMED_MAX 4 /* values in a note about mixed series */
 #define COUNT(table) (sizeof(table) / sizeof(*(table)))
 
 /* ---- what a column is ---- */
@@ -418,39 +417,6 @@ const char *series_text(struct arena *a, struct str column, struct value v, stru
 	usual = str_is(group, "benchmark") ? option_default_of(name)
 					   : engine_default(name, version);
 	return usual ? arena_printf(a, "%s (default)", usual) : "not set";
-}
-
-void series_note_mixed(const struct series_list *l, const struct value *value, struct str column,
-		       const char *what, struct notes *notes)
-{
-	struct map all = { 0 };
-	struct buf names = { 0 };
-	size_t mixed = 0;
-
-	for (size_t i = 0; i < l->shown; i++) {
-		const struct series *one = &l->series[i];
-		bool is_mixed = false;
-
-		for (size_t k = 1; k < one->n && !is_mixed; k++)
-			is_mixed = !series_same_value(value[one->member[0]], value[one->member[k]]);
-		mixed += is_mixed;
-		for (size_t k = 0; is_mixed && k < one->n; k++) {
-			const char *text = parts_cell_text(notes->arena, value[one->member[k]]);
-
-			if (map_get(&all, str_of(text), NULL))
-				continue;
-			map_put(&all, str_of(text), k);
-			if (all.count <= MIXED_NAMED_MAX)
-				buf_printf(&names, "%s%s", all.count > 1 ? ", " : "", text);
-		}
-	}
-	if (mixed)
-		parts_note(notes, "%zu of %zu %s mix runs of %zu values of %.*s (%s%s): their medians are "
-			   "over all of these, so filter by one", mixed, l->shown, what, all.count,
-			   (int)column.n, column.p, names.data,
-			   all.count > MIXED_NAMED_MAX ? ", ..." : "");
-	map_release(&all);
-	buf_release(&names);
 }
 
 struct value series_given(struct str column, struct value v, struct value version)

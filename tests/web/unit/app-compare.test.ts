@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import {
-	GROUPS_MAX, keptCodec, namesOf, nearColumns, ofChosen, ofKept, ofRepeats, ofRuns,
-	ofValues,
+	GROUPS_MAX, keptCodec, leftOutText, namesOf, nearColumns, ofChosen, ofKept, ofRepeats, ofRuns,
+	ofValues, repeatsOf,
 } from '../../../web/src/app/pages/compare/groups';
 import {
 	answerOf, bestBaseline, commonReason, countsText, headlineOf, noticesOf, shownComparison,
@@ -235,18 +235,38 @@ it('makes groups of runs, of values, and of what was put together', () => {
 		{ column: 'm', in: ['a'] }] });
 	const parameter: CompareParameter = { column: 'tp', group: 'server', differs: 'between',
 		values: [[{ value: 1, count: 1 }], [{ value: 2, count: 1 }], [{ value: 1, count: 1 }], []] };
-	expect(ofChosen([5, 6, 7, 8], parameter)).toEqual([{ name: 'tp 1', ids: [5, 7] },
+	expect(ofChosen([[5], [6], [7], [8]], parameter)).toEqual([{ name: 'tp 1', ids: [5, 7] },
 		{ name: 'tp 2', ids: [6] }, { name: 'missing', ids: [8] }]);
 });
 
 it('compares chosen repeats of one configuration as one group', () => {
 	const names: CompareParameter = { column: 'name', group: 'run', differs: 'between',
 		values: ['a 1', 'a 2', 'b 1', 'c'].map((value) => [{ value, count: 1 }]) };
-	expect(ofRepeats([4, 5, 6, 7], [11, 11, 22, null], [names])).toEqual([{ name: 'a 1', ids: [4, 5] },
+	const lists = repeatsOf([4, 5, 6, 7], [11, 11, 22, null]);
+	expect(ofRepeats(lists, [4, 5, 6, 7], [names])).toEqual([{ name: 'a 1', ids: [4, 5] },
 		{ name: 'b 1', ids: [6] }, { name: 'c', ids: [7] }]);
-	expect(ofRepeats([4, 5], [11, 11], [names])).toEqual([{ name: 'a 1', ids: [4] },
+	expect(ofRepeats(repeatsOf([4, 5], [11, 11]), [4, 5], [names])).toEqual([{ name: 'a 1', ids: [4] },
 		{ name: 'a 2', ids: [5] }]);
-	expect(ofRepeats([4, 5], [], [])).toEqual(ofRuns([4, 5]));
+	expect(ofRepeats(repeatsOf([4, 5], []), [4, 5], [])).toEqual(ofRuns([4, 5]));
+});
+
+it('compares more runs than groups by their configurations', () => {
+	const ids = Array.from({ length: 36 }, (_, i) => 100 + i);
+	const lists = repeatsOf(ids, ids.map((_, i) => i % 4));
+	const names: CompareParameter = { column: 'name', group: 'run', differs: 'between',
+		values: ['a', 'b', 'c', 'd'].map((value) => [{ value, count: 1 }]) };
+	const groups = ofRepeats(lists, lists.map(([id]) => id), [names]);
+	expect(groups.map((g) => [g.name, g.ids!.length])).toEqual([['a', 9], ['b', 9], ['c', 9], ['d', 9]]);
+	expect(groups.flatMap((g) => g.ids!).sort()).toEqual(ids);
+	expect(leftOutText(ids, lists)).toBeNull();
+	expect(ofChosen(lists, { ...names, column: 'server.gpu', values: ['x', 'y', 'x', 'y'].map((value) =>
+		[{ value, count: 1 }]) }).map((g) => [g.name, g.ids!.length])).toEqual([['x', 18], ['y', 18]]);
+	/* Still too many, and repeats of only one. */
+	expect(leftOutText(ids, repeatsOf(ids, ids.map((_, i) => i % 18))))
+		.toBe('The first 12 of 18 configurations of the 36 selected runs.');
+	const one = repeatsOf(ids, ids.map(() => 5));
+	expect(leftOutText(ids, one)).toBe('The first 12 of 36 selected runs.');
+	expect(ofRepeats(one, ids.slice(0, 12), []).map((g) => g.ids)).toEqual(ids.slice(0, 12).map((id) => [id]));
 });
 
 it('keeps groups in the address', () => {
@@ -288,7 +308,7 @@ it('offers columns that were probably meant', () => {
 });
 
 it('says each note once, none of other groups, and of a long list its number', () => {
-	const groups = ['a', 'b', 'c'].map((name) => ({ name, n: 1, ids: [1], configuration: null }));
+	const groups = ['a', 'b', 'c'].map((name) => ({ name, n: 1, ids: [1], configurations: [null] }));
 	const c = { side: 'b', baseline: 'a', notes: ['x',
 		'3 configurations of a without a counterpart in b: p=1; q=2; ...'] };
 	const notes = ['x', 'a mixes runs of 2 values of v', 'c mixes runs of 9 values of v'];
@@ -305,7 +325,7 @@ it('says a reason that all metrics share once', () => {
 });
 
 it('compares first what can be compared', () => {
-	const groups = ['a', 'b', 'c'].map((name) => ({ name, n: 1, ids: [], configuration: null }));
+	const groups = ['a', 'b', 'c'].map((name) => ({ name, n: 1, ids: [], configurations: [] }));
 	const of = (...ids: number[][]): Compare['configurations'][number] =>
 		({ configuration: '', values: [], ids });
 	const three = [of([1], [], []), of([], [2], [3]), of([], [4], [5])];

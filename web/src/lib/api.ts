@@ -745,8 +745,7 @@ export interface LaunchSchema extends Answer {
 export interface CompareSide {
 	name: string; n: number;
 	ids: number[]; // the first 200
-	/** equal for repeats of one configuration; null where the runs differ in it */
-	configuration: number | null;
+	configurations: (number | null)[]; // of each of ids: equal for repeats of one configuration
 }
 
 export interface CompareParameter {
@@ -944,7 +943,9 @@ export interface ImpactLevel {
 export interface Confounded { column: string; strength: number | null }
 
 export interface ScalingSeries {
-	key: Record<string, Cell>; name: string; n: number; points: ScalingPoint[];
+	key: Record<string, Cell>; name: string;
+	version: string | null; // of the engine: the newest that was measured at two sizes
+	n: number; points: ScalingPoint[];
 }
 
 export interface ScalingPoint {
@@ -953,8 +954,9 @@ export interface ScalingPoint {
 }
 
 export interface CapacityConfiguration {
-	key: Record<string, Cell>; name: string; gpus_per_server: number | null;
-	rate_per_server: Estimate; servers: number | null; gpus: Estimate;
+	key: Record<string, Cell>; name: string;
+	version: string | null; // of the engine: the newest that was measured at two loads or searched
+	gpus_per_server: number | null; rate_per_server: Estimate; servers: number | null; gpus: Estimate;
 	headroom: number | null; // what the servers carry beyond the rate, as a share of it
 	usd_per_hour: number | null; // of these GPUs, where they have a price
 	runs: number;

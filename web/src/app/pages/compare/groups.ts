@@ -50,20 +50,29 @@ export function ofRuns(ids: number[], names: string[] = []): CompareGroup[] {
  * show them; configurations: of each run, null: unknown. Repeats of a single one are compared with
  * each other.
  */
-export function ofRepeats(ids: number[], configurations: (number | null)[],
-	parameters: CompareParameter[]): CompareGroup[] {
+export function repeatsOf(ids: number[], configurations: (number | null)[]): number[][] {
 	const by = new Map<string, number[]>();
-	ids.slice(0, GROUPS_MAX).forEach((id, i) => {
+	ids.forEach((id, i) => {
 		const key = String(configurations[i] ?? `run ${id}`);
-		by.set(key, [...by.get(key) ?? [], i]);
+		by.set(key, [...by.get(key) ?? [], id]);
 	});
-	const members = [...by.values()];
-	if (members.length < 2)
-		return ofRuns(ids, namesOf(ids, parameters));
-	const first = members.map(([i]) => i);
-	const names = namesOf(first.map((i) => ids[i]),
-		parameters.map((p) => ({ ...p, values: first.map((i) => p.values[i]) })));
-	return members.map((list, g) => ({ name: names[g], ids: list.map((i) => ids[i]) }));
+	return by.size < 2 ? ids.map((id) => [id]) : [...by.values()];
+}
+
+/** Repeats as groups; the parameters are of these runs, which have the first one of each. */
+export function ofRepeats(repeats: number[][], runs: number[],
+	parameters: CompareParameter[]): CompareGroup[] {
+	const shown = repeats.slice(0, GROUPS_MAX), at = shown.map(([id]) => runs.indexOf(id));
+	const names = namesOf(shown.map(([id]) => id),
+		parameters.map((p) => ({ ...p, values: at.map((i) => p.values[i]) })));
+	return shown.map((ids, g) => ({ name: names[g], ids }));
+}
+
+/** What is left out of a selection that makes too many groups; null: nothing. */
+export function leftOutText(ids: number[], repeats: number[][]): string | null {
+	const named = repeats.length < ids.length
+		? `${repeats.length} configurations of the ${ids.length} selected runs` : `${ids.length} selected runs`;
+	return repeats.length > GROUPS_MAX ? `The first ${GROUPS_MAX} of ${named}.` : null;
 }
 
 /**
@@ -150,16 +159,16 @@ export function ofValues(filter: And, column: string, values: Cell[]): CompareGr
 }
 
 /**
- * Chosen runs by one column, from a comparison that had each of them as a group of its own. Runs
- * are in the order of ids.
+ * Chosen runs by one column, from a comparison that had the first of each of these lists as a group
+ * of its own.
  */
-export function ofChosen(ids: number[], parameter: CompareParameter): CompareGroup[] {
+export function ofChosen(lists: number[][], parameter: CompareParameter): CompareGroup[] {
 	const by = new Map<string, { value: Cell; ids: number[] }>();
-	ids.forEach((id, i) => {
+	lists.forEach((list, i) => {
 		const value = parameter.values[i]?.[0]?.value ?? null,
 			key = JSON.stringify(value);
 		const held = by.get(key) ?? { value, ids: [] };
-		held.ids.push(id);
+		held.ids.push(...list);
 		by.set(key, held);
 	});
 	const groups = [...by.values()].slice(0, GROUPS_MAX);

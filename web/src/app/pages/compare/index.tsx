@@ -22,7 +22,8 @@ import { useFilter, usePageTarget, useSelection, useShown } from '../../state';
 import { isEverything, whole } from '../../filter';
 import { flagCodec, listCodec, numberCodec, textCodec, useUrlState } from '../../url';
 import {
-	GROUPS_MAX, keptCodec, nearColumns, ofChosen, ofKept, ofRepeats, ofRuns, ofValues, type Kept,
+	GROUPS_MAX, keptCodec, leftOutText, nearColumns, ofChosen, ofKept, ofRepeats, ofRuns, ofValues, repeatsOf,
+	type Kept,
 } from './groups';
 import { ComparisonCard } from './comparison';
 import { baselineOf, configuredOf, inShort } from './configured';
@@ -43,6 +44,12 @@ interface Groups {
 	groups: CompareGroup[]; splits: string[]; isWaiting: boolean; note: string | null; error: unknown;
 }
 
+/** The chosen runs by the configurations that an answer has of them. */
+function repeatsIn(ids: number[], answer: Answer | undefined): number[][] {
+	const of = new Map(answer?.groups.flatMap((o) => o.ids.map((id, i) => [id, o.configurations[i]] as const)));
+	return answer ? repeatsOf(ids, ids.map((id) => of.get(id) ?? null)) : [];
+}
+
 /** Groups the runs as the address says. */
 function useGroups(columns: Columns): Groups {
 	const [filter] = useFilter();
@@ -51,7 +58,13 @@ function useGroups(columns: Columns): Groups {
 	const [kept] = useUrlState('groups', keptCodec);
 	const [split] = useUrlState('by', text);
 	const isChosen = ids.length > 1 && kept.length === 0;
-	const apart = useRead('POST /api/data/compare', { groups: ofRuns(ids), metrics: [] }, isChosen);
+	/* More runs than groups: their repeats have to be known before any of them is asked for. */
+	const isMany = ids.length > GROUPS_MAX;
+	const all = useRead('POST /api/data/compare', { groups: [{ ids }], metrics: [] }, isChosen && isMany);
+	const lists = useMemo(() => (isMany ? repeatsIn(ids, all.data) : ids.map((id) => [id])), [isMany, ids, all.data]);
+	const runs = useMemo(() => lists.slice(0, GROUPS_MAX).map(([id]) => id), [lists]);
+	const apart = useRead('POST /api/data/compare', { groups: ofRuns(runs), metrics: [] },
+		isChosen && runs.length > 1);
 	const isFacet = !isChosen && kept.length < 2 && split !== '';
 	const facet = useApply({ filter: whole(filter), shown, limit: 1, columns: [], facets: [split],
 		facet_values: GROUPS_MAX }, isFacet);
@@ -62,19 +75,17 @@ function useGroups(columns: Columns): Groups {
 		if (isChosen) {
 			const differing = apart.data?.parameters.map((p) => p.column) ?? [];
 			const by = apart.data?.parameters.find((p) => p.column === split);
-			const groups = by ? ofChosen(ids.slice(0, GROUPS_MAX), by) : ofRepeats(ids,
-				apart.data?.groups.map((o) => o.configuration) ?? [], apart.data?.parameters ?? []);
-			const note = ids.length > GROUPS_MAX ? `The first ${GROUPS_MAX} of ${ids.length} selected runs.`
-				: null;
-			return { groups, splits: differing, isWaiting: apart.isPending, note,
-				error: apart.error };
+			const groups = by ? ofChosen(lists.slice(0, GROUPS_MAX), by)
+				: ofRepeats(isMany ? lists : repeatsIn(ids, apart.data), runs, apart.data?.parameters ?? []);
+			return { groups, splits: differing, isWaiting: apart.isPending && !all.error,
+				note: leftOutText(ids, lists), error: all.error ?? apart.error };
 		}
 		const values = facet.data?.facets[0]?.values ?? [];
 		return { groups: split ? ofValues(filter, split, values.map((v) => v.value)) : [],
 			splits: usual, isWaiting: isFacet && facet.isPending, note: null,
 			error: isFacet ? facet.error : null };
-	}, [kept, isChosen, isFacet, apart.data, apart.error, apart.isPending, facet.data, facet.error,
-		facet.isPending, filter, ids, split, columns]);
+	}, [kept, isChosen, isFacet, isMany, all.error, lists, runs, apart.data, apart.error, apart.isPending, facet.data,
+		facet.error, facet.isPending, filter, ids, split, columns]);
 }
 
 function Tools({ columns, g, base }: { columns: Columns; g: Groups; base: number }): ReactNode {

@@ -25,7 +25,7 @@ import { count, measured, NOTHING } from '../../show';
 import { listCodec, useUrlState, type Codec } from '../../url';
 import { asked, isBound, LIMITS_MAX, limitsCodec, limitsOf, rankedOf, type Limit } from './slo';
 import type { ViewProps } from './index';
-import { withNames } from './names';
+import { versionText, withNames } from './names';
 import './capacity.css';
 
 /** null: the server chooses. */
@@ -190,7 +190,7 @@ function Row({ c, rank, most }: { c: Named; rank: number; most: number }): React
 	return (
 		<tr>
 			<td className="num dim">{rank}</td>
-			<th scope="row" title={c.full}>{c.name || 'All runs'}</th>
+			<th scope="row" title={c.full}>{c.name || 'All runs'}<span className="dim">{versionText(c)}</span></th>
 			<td className="num">{isBound(c) && c.servers !== 1 && <span className="dim">at most </span>}
 				<strong><Num v={c.gpus.value} /></strong><span className="dim">{aside(c.gpus)}</span></td>
 			<td className="range-cell"><Range e={c.gpus} most={most} /></td>
@@ -222,7 +222,8 @@ function Others({ list }: { list: Named[] }): ReactNode {
 						<th scope="col" className="num">Requests/s per server</th>
 						<th scope="col" className="num">Runs</th></tr></thead>
 					<tbody>{list.map((c) => (
-						<tr key={keyId(c.key)}><th scope="row" title={c.full}>{c.name || 'All runs'}</th>
+						<tr key={keyId(c.key)}>
+							<th scope="row" title={c.full}>{c.name || 'All runs'}<span className="dim">{versionText(c)}</span></th>
 							<td>{c.gpus_per_server === null ? 'It is not known how many GPUs a server has'
 								: STATES[c.state] || begun(c.reason ?? '')}</td>
 							<td className="num">{c.rate_per_server.value !== null && <>at least{' '}
@@ -248,7 +249,8 @@ function Answered({ answer, columns }: { answer: Answer; columns: Columns }): Re
 					</span>}<Num v={best.gpus.value} /><span className="unit">
 						{best.gpus.value === 1 ? 'GPU' : 'GPUs'}
 						{aside(best.gpus)}</span></p>
-					<p title={best.full}>{best.name || 'All runs'}{best.usd_per_hour !== null && <>, $<Num v={best.usd_per_hour} /> per hour</>}
+					<p title={best.full}>{best.name || 'All runs'}<span className="dim">{versionText(best)}</span>
+						{best.usd_per_hour !== null && <>, $<Num v={best.usd_per_hour} /> per hour</>}
 						{best.headroom !== null && <>, <span data-value={best.headroom}>{percentText(best.headroom)}</span>
 							{' '}headroom</>}</p>
 					{isBound(best) && <p className="dim">Its limits held at every load that was measured, so one server

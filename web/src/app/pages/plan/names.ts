@@ -14,3 +14,7 @@ export function withNames<T extends { key: Record<string,
 			: shortValue(column, v);
 	}).join(' ') || c.name }));
 }
+
+/** Which version of the engine the numbers are of. */
+export const versionText = (o: { version: string | null }): string => (o.version === null ? ''
+	: `, version ${o.version}`);

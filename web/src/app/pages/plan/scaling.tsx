@@ -21,7 +21,7 @@ import { listCodec, textCodec, useUrlState } from '../../url';
 import { shortHead } from '../runs/view';
 import type { ViewProps } from './index';
 import { scalingText } from './sentences';
-import { withNames } from './names';
+import { versionText, withNames } from './names';
 
 const text = textCodec('');
 const seriesCodec = listCodec(['auto']);
@@ -65,7 +65,7 @@ function Table({ answer, columns }: { answer: Answer; columns: Columns }): React
 					<tbody>{answer.series.flatMap((s) => s.points.map((p, i) => (
 						<tr key={`${keyId(s.key)} ${p.x}`}>
 							{i === 0 && <th scope="rowgroup" rowSpan={s.points.length}>
-								{s.name || 'All runs'}</th>}
+								{s.name || 'All runs'}<span className="dim">{versionText(s)}</span></th>}
 							<td className="num">{given(p.x)}</td>
 							<td className="num aside" data-value={p.n}>{whole(p.n)}</td>
 							<td className="num"><Num v={p.median} /></td>
