@@ -667,8 +667,7 @@ static int ready(const struct web_request *r, struct web_answer *a, struct err *
 		return health(r, a, e);
 	a->status = 503;
 	if (p.is_replaced)
-		return err_set(e, ERR_USAGE, "the store was replaced by `profllm restore`: restart "
-			       "this dashboard");
+		return err_set(e, ERR_USAGE, "the store was replaced or removed: restart this dashboard");
 	web_set_header(r, a, "Retry-After", "5");
 	return err_set(e, ERR_USAGE, "the store has not answered for %.0f s", p.silent_s);
 }

@@ -6,9 +6,11 @@
  * writer, and a commit that returned survives a loss of power.
  */
 #include <assert.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -45,6 +47,8 @@ struct sqlite {
 	struct arena texts;
 	size_t n;
 	char *path;
+	dev_t device; /* of the file that was opened */
+	ino_t inode;  /* 0: not a file with a name */
 };
 
 /* SQLite's own waits grow to 100 ms, during which others overtake repeatedly. */
@@ -125,6 +129,29 @@ static void make_private(const char *path)
 		close(fd);
 }
 
+static void remember_file(struct sqlite *s)
+{
+	struct stat st;
+
+	if (stat(s->path, &st) < 0)
+		return;
+	s->device = st.st_dev;
+	s->inode = st.st_ino;
+}
+
+/* What SQLite writes then goes into a file without a name, and its log damages the new file. */
+static bool is_elsewhere(const struct db *d)
+{
+	const struct sqlite *s = (const struct sqlite *)d;
+	struct stat st;
+
+	if (!s->inode)
+		return false;
+	if (stat(s->path, &st) < 0)
+		return errno == ENOENT;
+	return st.st_dev != s->device || st.st_ino != s->inode;
+}
+
 static int open_(const char *place, bool is_read_only, struct db **out, struct err *e)
 {
 	static const char *const pragma[] = {
@@ -151,6 +178,7 @@ static int open_(const char *place, bool is_read_only, struct db **out, struct e
 	for (size_t i = 0; i < sizeof(pragma) / sizeof(pragma[0]); i++)
 		if (lib.sqlite3_exec(s->handle, pragma[i], NULL, NULL, NULL) != SQLITE_OK)
 			goto bad;
+	remember_file(s);
 	*out = &s->db;
 	return 0;
 bad:
@@ -329,6 +357,7 @@ const struct db_hooks db_sqlite = {
 	.close = close_,
 	.run = run,
 	.copy = copy,
+	.is_elsewhere = is_elsewhere,
 	.bytes = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
 	.integrity = "PRAGMA integrity_check",
 };

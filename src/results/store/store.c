@@ -47,6 +47,16 @@ static int store_may_ask(struct store *s, struct err *e)
 	return rc;
 }
 
+/* 0: the file that was opened is still the one at the store's place. */
+static int check_place(struct store *s, struct err *e)
+{
+	if (!s->hooks->is_elsewhere || !s->hooks->is_elsewhere(s->writer))
+		return 0;
+	atomic_store(&s->is_replaced, true);
+	return err_set(e, ERR_RUN, "%s was removed, or another file put in its place, while this "
+		       "program ran: put the right file there and restart it", s->shown);
+}
+
 struct db *store_reader(struct store *s, struct err *e)
 {
 	struct db *d = NULL;
@@ -63,7 +73,7 @@ struct db *store_reader(struct store *s, struct err *e)
 	else
 		s->n_readers++;
 	pthread_mutex_unlock(&s->pool_lock);
-	if (d || s->hooks->open(s->place, true, &d, e) == 0)
+	if (d || (check_place(s, e) == 0 && s->hooks->open(s->place, true, &d, e) == 0))
 		return d;
 	pthread_mutex_lock(&s->pool_lock);
 	s->n_readers--;
@@ -317,6 +327,8 @@ static int refresh(struct store *s, struct err *e)
 	if (store_is_replaced(s)) /* the refresh that found it has said so */
 		return 0;
 	rc = store_may_ask(s, e);
+	if (!rc)
+		rc = check_place(s, e);
 	if (!rc)
 		rc = change_number(s->writer, &change, e);
 	if (rc || (change == s->sequence && !s->is_index_bad))
@@ -690,7 +702,8 @@ int store_write_begin(struct store *s, struct store_write *w, struct err *e)
 	if (s->is_read_only)
 		return err_set(e, ERR_USAGE, "%s is open for reading only", s->shown);
 	pthread_mutex_lock(&s->write_lock);
-	if (store_may_ask(s, e) == 0 && db_begin(w->db, DB_WRITE, e) == 0) {
+	if (store_may_ask(s, e) == 0 && check_place(s, e) == 0 &&
+	    db_begin(w->db, DB_WRITE, e) == 0) {
 		if (store_follow(s, w->db, &w->change, e) == 0 &&
 		    (s->columns.n || columns_read(&s->columns, w->db, e) == 0)) {
 			w->began = w->change;
