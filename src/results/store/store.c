@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* store.c - opening, connections, transactions, and the index that follows them. */
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/base/clock.h"
 #include "core/base/file.h"
@@ -48,11 +51,10 @@ static int store_may_ask(struct store *s, struct err *e)
 }
 
 /* 0: the file that was opened is still the one at the store's place. */
-static int check_place(struct store *s, struct err *e)
+static int check_file(struct store *s, struct err *e)
 {
 	if (!s->hooks->is_elsewhere || !s->hooks->is_elsewhere(s->writer))
 		return 0;
-	atomic_store(&s->is_replaced, true);
 	return err_set(e, ERR_RUN, "%s was removed, or another file put in its place, while this "
 		       "program ran: put the right file there and restart it", s->shown);
 }
@@ -73,7 +75,7 @@ struct db *store_reader(struct store *s, struct err *e)
 	else
 		s->n_readers++;
 	pthread_mutex_unlock(&s->pool_lock);
-	if (d || (check_place(s, e) == 0 && s->hooks->open(s->place, true, &d, e) == 0))
+	if (d || (check_file(s, e) == 0 && s->hooks->open(s->place, true, &d, e) == 0))
 		return d;
 	pthread_mutex_lock(&s->pool_lock);
 	s->n_readers--;
@@ -317,6 +319,16 @@ int store_index_anew(struct store *s, struct err *e)
 bool store_is_replaced(const struct store *s)
 {
 	return atomic_load(&s->is_replaced);
+}
+
+/* The same, under write_lock; otherwise nothing more is asked of this store. */
+static int check_place(struct store *s, struct err *e)
+{
+	if (check_file(s, e) == 0)
+		return 0;
+	atomic_store(&s->is_replaced, true);
+	s->hooks->settle(s->writer);
+	return -1;
 }
 
 static int refresh(struct store *s, struct err *e)
@@ -611,6 +623,8 @@ int store_open(const struct store_opts *o, struct store **out, struct err *e)
 	s->sequence = s->saved = -1;
 	s->saved_ns = clock_mono_ns();
 	rc = set_places(s, o, e);
+	if (!rc && o->must_exist && s->hooks == &db_sqlite && access(s->place, F_OK) < 0)
+		rc = err_set(e, ERR_USAGE, "%s cannot be opened: %s", s->shown, strerror(errno));
 	if (!rc)
 		rc = s->hooks->open(s->place, o->is_read_only, &s->writer, e);
 	if (!rc && s->writer->is_replica && !o->takes_replica)
@@ -682,6 +696,25 @@ int store_bytes(struct store *s, int64_t *bytes, struct err *e)
 	rc = db_integer(d, s->hooks->bytes, NULL, 0, 0, bytes, e);
 	store_reader_back(s, d);
 	return rc;
+}
+
+const char *store_file(const struct store *s)
+{
+	return s->hooks == &db_sqlite ? s->place : NULL;
+}
+
+size_t store_runs(struct store *s)
+{
+	struct query q = { .shown = INDEX_EXCLUDED | INDEX_ARCHIVED };
+	struct index_view *v = store_view(s);
+	struct answer answer = { 0 };
+	struct arena a = { 0 };
+
+	if (index_query(v, &q, &a, &answer, NULL) < 0)
+		answer.total = 0;
+	arena_release(&a);
+	index_view_release(v);
+	return answer.total;
 }
 
 const char *store_kind(const struct store *s)

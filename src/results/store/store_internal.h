@@ -53,6 +53,7 @@ struct db_hooks {
 	int (*copy)(struct db *d, const char *path,
 		    struct err *e); /* NULL: table by table instead */
 	bool (*is_elsewhere)(const struct db *d); /* its file was removed or replaced; or NULL */
+	void (*settle)(struct db *d); /* then: what it holds goes into the file that was opened */
 	const char *bytes;     /* a statement: the size of the database */
 	const char *integrity; /* rows of this statement other than "ok" are complaints; or NULL */
 };
