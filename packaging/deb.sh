@@ -32,6 +32,7 @@ install -D -m 644 "$here/deb/tmpfiles.conf" "$root/usr/lib/tmpfiles.d/profllm.co
 install -D -m 644 "$here/deb/default" "$root/etc/default/profllm-dashboard"
 install -D -m 644 -t "$doc/examples" "$here/nginx.conf" "$here/compose.yaml" "$here/kubernetes.yaml"
 install -m 644 -t "$doc/examples" "$source"/examples/*.yaml
+install -D -m 644 -t "$doc/examples/monitoring" "$source"/examples/monitoring/*
 "$here/sbom.pl" deb "$root/usr/bin/profllm" >"$doc/sbom.spdx.json"
 
 # needed KIND: the packages of that kind, with commas.

@@ -340,7 +340,7 @@ static void refuse(struct exchange *x, const struct auth_visitor *v, bool is_wro
 
 bool login_check(struct exchange *x)
 {
-	const struct auth *a = &x->web->auth;
+	const struct auth *a = atomic_load(&x->web->auth);
 	enum auth_role needed = role_needed(x->route->flags);
 	struct str bearer = auth_bearer(x->head.authorization), token = bearer;
 	char name[AUTH_COOKIE_CHARS_MAX];
@@ -391,7 +391,7 @@ static struct str take_token(struct arena *a, struct str query, struct buf *rest
 
 bool login_by_address(struct exchange *x)
 {
-	const struct auth *a = &x->web->auth;
+	const struct auth *a = atomic_load(&x->web->auth);
 	struct str path = x->raw_path, token;
 	struct buf rest = { 0 };
 
@@ -419,12 +419,13 @@ bool login_by_address(struct exchange *x)
 static int login_route(const struct web_request *r, struct web_answer *a, struct err *e)
 {
 	struct str token = json_text(json_get(r->body, "token"), (struct str){ 0 });
+	const struct auth *tokens = atomic_load(&r->web->auth);
 
-	if (!r->web->auth.n)
+	if (!tokens->n)
 		return err_set(e, ERR_USAGE, "this dashboard needs no token");
 	if (!token.n)
 		return err_set(e, ERR_USAGE, "expected {\"token\": \"...\"}");
-	if (!auth_visit(&r->web->auth, token).token) {
+	if (!auth_visit(tokens, token).token) {
 		a->status = 401;
 		a->is_late = true;
 		return err_set(e, ERR_USAGE, WRONG_TOKEN OPEN_URL);

@@ -37,6 +37,7 @@ struct auth {
 	size_t n;           /* 0: everybody may do everything */
 	bool is_read_open;  /* reading needs no token */
 	struct arena arena;
+	struct auth *before; /* the tokens that these have replaced: web_reload */
 };
 
 /* "none", "read", "upload", "launch". */

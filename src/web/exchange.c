@@ -512,8 +512,7 @@ void exchange_work(struct exchange *x)
 	if (x->route->flags & ROUTE_READS)
 		make_tag(x, body);
 	if (!(x->route->flags & ROUTE_QUICK) && store_is_replaced(r->store)) {
-		exchange_refuse(x, 503, "the store was replaced by `profllm restore`: restart this "
-				"dashboard");
+		exchange_refuse(x, 503, "the store was replaced or removed: restart this dashboard");
 	} else if (*x->etag && exchange_has_tag(x, x->etag)) {
 		web_bytes(a, NULL);
 		a->status = 304;

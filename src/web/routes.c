@@ -536,6 +536,9 @@ static int metrics_page(const struct web_request *r, struct web_answer *a, struc
 	if (!isnan(p.store_bytes))
 		one(b, "profllm_store_bytes", "gauge", "Bytes of the database on disk.",
 		    p.store_bytes);
+	if (!isnan(p.free_bytes))
+		one(b, "profllm_disk_free_bytes", "gauge", "Bytes free on the disk of the SQLite file; "
+		    "with PostgreSQL, of --jobs-dir.", p.free_bytes);
 	put_jobs(b, &p);
 	pthread_mutex_lock(&w->metrics->lock);
 	put_requests(b, w->metrics);
@@ -650,7 +653,7 @@ static int health(const struct web_request *r, struct web_answer *a, struct err 
 	json_member_text(&a->json, "store", store_kind(r->store));
 	json_member_int(&a->json, "runs", (int64_t)runs);
 	json_member_bool(&a->json, "is_read_only", o->is_read_only);
-	json_member_bool(&a->json, "needs_token", r->web->auth.n > 0);
+	json_member_bool(&a->json, "needs_token", atomic_load(&r->web->auth)->n > 0);
 	json_member_bool(&a->json, "can_launch", o->launches > 0 && !o->is_read_only && r->role >= AUTH_LAUNCH);
 	json_member_bool(&a->json, "can_change", !o->is_read_only && r->role >= AUTH_UPLOAD);
 	json_member_text(&a->json, "role", auth_role_name(r->role));
@@ -667,8 +670,7 @@ static int ready(const struct web_request *r, struct web_answer *a, struct err *
 		return health(r, a, e);
 	a->status = 503;
 	if (p.is_replaced)
-		return err_set(e, ERR_USAGE, "the store was replaced by `profllm restore`: restart "
-			       "this dashboard");
+		return err_set(e, ERR_USAGE, "the store was replaced or removed: restart this dashboard");
 	web_set_header(r, a, "Retry-After", "5");
 	return err_set(e, ERR_USAGE, "the store has not answered for %.0f s", p.silent_s);
 }

@@ -111,7 +111,7 @@ static int log_open(struct web *w, struct err *e)
 	return 0;
 }
 
-void web_log_reopen(struct web *w)
+static void log_reopen(struct web *w)
 {
 	int fd = w->o.log_path ? open_file(w->o.log_path) : -1;
 	char why[256];
@@ -120,9 +120,12 @@ void web_log_reopen(struct web *w)
 	if (!w->o.log_path)
 		return;
 	if (fd < 0) {
-		snprintf(why, sizeof(why), "the log cannot be opened again: %s; "
-			 "lines go to the old file", strerror(errno));
+		snprintf(why, sizeof(why), "--log: %s cannot be opened again: %s; "
+			 "lines go to the old file", w->o.log_path, strerror(errno));
 		log_say(w, NULL, "error", why);
+		/* The old file may be one that is packed or removed. */
+		if (w->o.log_fd >= 0)
+			dprintf(w->o.log_fd, "profllm dashboard: %s\n", why);
 		return;
 	}
 	pthread_mutex_lock(&w->log->lock);
@@ -234,7 +237,7 @@ struct web_pulse {
 	size_t n_jobs;
 	int64_t answered_ns;         /* CLOCK_MONOTONIC */
 	bool has_failed;
-	double store_bytes;
+	double store_bytes, free_bytes;
 	/* Used by the asking thread only. */
 	int64_t looked_ns, sized_ns;
 	uint64_t changes;
@@ -245,7 +248,7 @@ static void pulse_open(struct web *w)
 	w->pulse = mem_alloc(sizeof(*w->pulse));
 	pthread_mutex_init(&w->pulse->lock, NULL);
 	w->pulse->answered_ns = clock_mono_ns();
-	w->pulse->store_bytes = NAN;
+	w->pulse->store_bytes = w->pulse->free_bytes = NAN;
 }
 
 static void pulse_close(struct web *w)
@@ -259,13 +262,16 @@ static void pulse_close(struct web *w)
 
 static void look_at_size(struct web *w, struct web_pulse *p, int64_t now)
 {
-	int64_t bytes;
+	const char *file = store_file(w->store);
+	/* PostgreSQL's disk is elsewhere: then the one on which uploads arrive. */
+	int64_t bytes, room = file_free_bytes(file ? file : w->o.folder);
+	bool is_known = store_bytes(w->store, &bytes, NULL) == 0;
 
 	p->sized_ns = now;
-	if (store_bytes(w->store, &bytes, NULL) < 0)
-		return;
 	pthread_mutex_lock(&p->lock);
-	p->store_bytes = (double)bytes;
+	if (is_known)
+		p->store_bytes = (double)bytes;
+	p->free_bytes = room < 0 ? (double)NAN : (double)room;
 	pthread_mutex_unlock(&p->lock);
 }
 
@@ -306,6 +312,7 @@ void pulse_get(struct web *w, struct pulse *out)
 	out->is_there = !p->has_failed && !out->is_replaced && silent < SILENT_NS;
 	out->silent_s = (double)silent / 1e9;
 	out->store_bytes = p->store_bytes;
+	out->free_bytes = p->free_bytes;
 	out->n_jobs = p->n_jobs;
 	memcpy(out->jobs, p->jobs, sizeof(p->jobs));
 	pthread_mutex_unlock(&p->lock);
@@ -455,6 +462,9 @@ static int listen_at(struct web *w, struct err *e)
 	if (sock_resolve(host, port, address, e) < 0)
 		return err_wrap(e, "--listen %s", w->o.listen);
 	w->listener = sock_listen(&address[0], BACKLOG, e);
+	if (w->listener < 0 && errno == EADDRINUSE)
+		return err_set(e, ERR_PORT_TAKEN, "--listen %s: another program listens there (`ss -ltnp` "
+			       "names it); end it first, or choose another port", w->o.listen);
 	if (w->listener < 0)
 		return err_wrap(e, "--listen %s", w->o.listen);
 	sock_addr_text(&address[0], text, sizeof(text));
@@ -465,12 +475,51 @@ static int listen_at(struct web *w, struct err *e)
 	return 0;
 }
 
+static void free_tokens(struct auth *a)
+{
+	while (a) {
+		struct auth *before = a->before;
+
+		auth_release(a);
+		free(a);
+		a = before;
+	}
+}
+
+/* Requests that began with the tokens of before may still read them, so these stay. */
 static int read_tokens(struct web *w, struct err *e)
 {
-	w->auth.is_read_open = w->o.is_read_open;
+	struct auth *a = mem_alloc(sizeof(*a));
+	int rc = 0;
+
+	a->is_read_open = w->o.is_read_open;
 	if (w->o.token_file)
-		return auth_read(&w->auth, w->o.token_file, e);
-	return w->o.has_no_auth ? 0 : auth_make(&w->auth, w->made_token, e);
+		rc = auth_read(a, w->o.token_file, e);
+	else if (!w->o.has_no_auth)
+		rc = auth_make(a, w->made_token, e);
+	if (rc < 0) {
+		free_tokens(a);
+		return -1;
+	}
+	a->before = atomic_load(&w->auth);
+	atomic_store(&w->auth, a);
+	return 0;
+}
+
+void web_reload(struct web *w)
+{
+	struct err e = { 0 };
+	char text[1200];
+
+	log_reopen(w);
+	if (!w->o.token_file)
+		return;
+	if (read_tokens(w, &e) < 0)
+		snprintf(text, sizeof(text), "%s; the tokens of before stay valid", e.text);
+	else
+		snprintf(text, sizeof(text), "%s was read again: %zu tokens", w->o.token_file,
+			 atomic_load(&w->auth)->n);
+	log_say(w, NULL, *e.text ? "error" : "info", text);
 }
 
 /* Configurations may hold secrets: only its owner has access to a new folder. */
@@ -589,7 +638,7 @@ void web_free(struct web *w)
 	log_close(w);
 	metrics_close(w);
 	pulse_close(w);
-	auth_release(&w->auth);
+	free_tokens(atomic_load(&w->auth));
 	answers_release(&w->kept);
 	explicit_bzero(w->made_token, sizeof(w->made_token));
 	arena_release(&w->arena);

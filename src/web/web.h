@@ -71,8 +71,11 @@ unsigned web_port(const struct web *w);
 const char *web_token(const struct web *w);
 /* Starts threads that serve this store, which must outlive the server. */
 int web_start(struct web *w, struct store *store, struct err *e);
-/* Opens the log file again, for log rotation. */
-void web_log_reopen(struct web *w);
+/*
+ * Opens the log file again, for log rotation, and reads the file of tokens again. What cannot be read is
+ * said in the log, and what was there before stays.
+ */
+void web_reload(struct web *w);
 /*
  * Takes no more connections, finishes requests in progress, ends experiments that it started.
  * False: something was not over after WEB_STOP_SECONDS; the process has to end then, and nothing is

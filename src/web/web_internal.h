@@ -58,7 +58,7 @@ struct web {
 	struct web_opts o;             /* texts live in arena */
 	struct arena arena;
 	struct store *store;           /* borrowed */
-	struct auth auth;
+	_Atomic(struct auth *) auth;   /* the newest; those before it may still be in use */
 	struct web_log *log;
 	struct web_metrics *metrics;
 	struct web_work *work;
@@ -226,6 +226,7 @@ struct pulse {
 	bool is_replaced;              /* store_is_replaced */
 	double silent_s;               /* since it answered last */
 	double store_bytes;            /* NAN: not known yet */
+	double free_bytes;             /* on the disk that fills up; NAN: not known */
 	struct job_count jobs[STORE_JOB_COUNTS_MAX];
 	size_t n_jobs;
 };

@@ -263,7 +263,7 @@ is(get($d, '/api/jobs', @host = ("Host: 127.0.0.1:$d->{port}"),
 $d->stop;
 
 $d = start_dashboard();
-like(slurp($d->{err}), qr{^\Qprofllm dashboard: $d->{url}\E\ \([a-z]+\)\n
+like(slurp($d->{err}), qr{^\Qprofllm dashboard: $d->{url}\E\ \([a-z]+,\ 0\ runs\)\n
 	profllm\ dashboard:\ --no-auth:\ every\ user\ of\ this\ machine\ can\ run\ commands\ as\ you,
 	\ and\ read\ and\ change\ this\ store\n\z}x,
 	'--no-auth says what it means');

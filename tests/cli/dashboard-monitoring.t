@@ -93,7 +93,7 @@ rename 'access.jsonl', 'access.3' or die $!;
 mkdir 'access.jsonl' or die $!;
 kill 'HUP', $d->{pid};
 wait_for('an error', sub { value('profllm_errors_total') == 1 });
-like(slurp('access.3'), qr/"level": "error", "text": "the log cannot be opened again: /,
+like(slurp('access.3'), qr/"level": "error", "text": "--log: access.jsonl cannot be opened again: /,
 	'a log that cannot be opened is an error, in the old file');
 cmp_ok(value('profllm_last_error_timestamp_seconds'), '>', time - 600, 'which /metrics dates');
 is($d->stop, 0, 'it ends well');

@@ -168,7 +168,7 @@ static void everything_at_once(void **state)
 			fail_msg("a thread cannot be started");
 	}
 	while (atomic_load(&l.writing)) {
-		web_log_reopen(l.web);
+		web_reload(l.web);
 		usleep(20000);
 	}
 	assert_int_equal(atomic_load(&l.refused), 0);

@@ -436,7 +436,7 @@ static void other_doors(void **state)
 	answers_check(e.text, strlen(e.text));
 	snprintf(listen, sizeof(listen), "%s.1", log);
 	assert_int_equal(rename(log, listen), 0);
-	web_log_reopen(rig_web);
+	web_reload(rig_web);
 	rig_check(&by_socket[0]);
 	rig_stop();
 	assert_int_equal(access(rig_socket, F_OK), -1);

@@ -77,7 +77,7 @@ async function restored(browser) {
 	await page.waitForSelector('.tile [data-value]');
 	run('restore', backup, '--store', it.store, '--force');
 	await becomes(() => page.textContent('.pulse.bad').catch(() => ''),
-		'Store was restored: restart the dashboard', 'a page says that its store was replaced');
+		'Store was replaced: restart the dashboard', 'a page says that its store was replaced');
 	await page.waitForSelector('.state.failure:has-text("restart this dashboard")');
 	const answer = await fetch(`${it.url}/api/data/experiments/1`);
 	const ready = await fetch(`${it.url}/api/health/ready`);

@@ -52,7 +52,8 @@ static const struct opt rows[] = {
 	R(token_file, "auth-token-file", .group = SERVER, .arg = "FILE",
 	  .words = "token auth api-key password",
 	  .help = "file of access tokens instead of one that is made at the start: TOKEN, NAME TOKEN or "
-		  "NAME TOKEN ROLE on each line; at least 16 characters; roles: read, upload, launch"),
+		  "NAME TOKEN ROLE on each line; at least 16 characters; roles: read, upload, launch; "
+		  "read again at SIGHUP"),
 	R(open_read, "open-read", .group = SERVER,
 	  .words = "public anonymous",
 	  .help = "reading needs no token; changes, uploads and starting experiments still do"),
@@ -217,23 +218,25 @@ static int write_port(const struct dashboard_opts *o, const struct web *w, struc
 }
 
 /* Prints the address, how to log in, and who has access without a token. */
-static void say_where(const struct dashboard_opts *o, const struct web *w, const struct store *s)
+static void say_where(const struct dashboard_opts *o, const struct web *w, struct store *s)
 {
 	const char *who = web_port(w) ? "every user of this machine" : "every user who can open the socket";
 	const char *token = web_token(w);
-	struct buf room = { 0 };
-	struct str store = redact(str_of(store_kind(s)), &room);
+	const char *kind = store_kind(s);
+	size_t runs = store_runs(s);
+	char store[64];
 
+	/* With the number of runs: a store at a wrong place is seen to be empty. */
+	snprintf(store, sizeof(store), "%s, %zu run%s", kind, runs, runs == 1 ? "" : "s");
 	/* Not with cli_warn, which would hide the token. */
 	if (token && web_port(w))
-		fprintf(stderr, "profllm dashboard: %s/?token=%s (%.*s; open this URL in a browser; "
-			"the token in it is a password)\n", web_url(w), token, (int)store.n, store.p);
+		fprintf(stderr, "profllm dashboard: %s/?token=%s (%s; open this URL in a browser; "
+			"the token in it is a password)\n", web_url(w), token, store);
 	else if (token)
-		fprintf(stderr, "profllm dashboard: %s (%.*s; open /?token=%s there, by a proxy or "
-			"a tunnel; the token is a password)\n", web_url(w), (int)store.n, store.p, token);
+		fprintf(stderr, "profllm dashboard: %s (%s; open /?token=%s there, by a proxy or "
+			"a tunnel; the token is a password)\n", web_url(w), store, token);
 	else
-		fprintf(stderr, "profllm dashboard: %s (%.*s)\n", web_url(w), (int)store.n, store.p);
-	buf_release(&room);
+		fprintf(stderr, "profllm dashboard: %s (%s)\n", web_url(w), store);
 	if (store_is_read_only(s) && !o->is_read_only)
 		fprintf(stderr, "profllm dashboard: the database takes no writes, as a read replica does: "
 			"this dashboard is read-only, and starts no experiments\n");
@@ -242,6 +245,26 @@ static void say_where(const struct dashboard_opts *o, const struct web *w, const
 			store_is_read_only(s) ? "read this store" :
 			o->no_launch ? "read and change this store" :
 			"run commands as you, and read and change this store");
+}
+
+/* A folder that was named must be there: it may be a disk that is not mounted. */
+static int check_store(const struct dashboard_opts *o, struct arena *a, struct err *e)
+{
+	const char *path = o->store, *slash;
+
+	if (!path)
+		return 0;
+	if (store_check_url(path, e) < 0)
+		return err_wrap(e, "--store");
+	if (is_postgres(path))
+		return 0;
+	if (strncmp(path, "sqlite:", 7) == 0)
+		path += 7;
+	slash = strrchr(path, '/');
+	if (slash && slash != path && !file_is_dir(arena_printf(a, "%.*s", (int)(slash - path), path)))
+		return err_set(e, ERR_USAGE, "--store %s: the folder %.*s does not exist: make it, or "
+			       "mount its disk", o->store, (int)(slash - path), path);
+	return 0;
 }
 
 static int check_launch(const struct dashboard_opts *o, struct arena *a, struct err *e)
@@ -275,7 +298,7 @@ static bool serve(struct web *w, struct buf *kept)
 
 	signals_of(&signals);
 	while (sigwait(&signals, &got) == 0 && got == SIGHUP)
-		web_log_reopen(w);
+		web_reload(w);
 	/* A second one ends it at once. */
 	pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
 	/* Before another dashboard can use this address. */
@@ -315,8 +338,8 @@ static int run(const struct dashboard_opts *o, struct cli *cli, struct err *e)
 	struct web *w = NULL;
 	int rc;
 
-	if (o->store && store_check_url(o->store, e) < 0)
-		return err_wrap(e, "--store");
+	if (check_store(o, &cli->arena, e) < 0)
+		return -1;
 	/* Address and tokens are checked first: opening a store may take seconds. */
 	if (web_open(&web, &w, e) < 0)
 		return -1;

@@ -104,7 +104,8 @@ static int keep_open(const struct keep_opts *o, bool is_read_only, bool has_inde
 		     struct store **out, struct err *e)
 {
 	const struct store_opts how = { .url = o->store, .is_read_only = is_read_only,
-					.traces = o->traces_dir, .has_no_index = !has_index };
+					.traces = o->traces_dir, .has_no_index = !has_index,
+					.must_exist = true };
 
 	return store_open(&how, out, e);
 }
@@ -259,11 +260,13 @@ int cmd_store_check(struct cli *c, void *opts)
 	struct err *e = &c->err;
 	struct store *store;
 	struct str *finding;
-	size_t n = 0;
+	size_t n = 0, runs;
 	int rc;
 
 	if ((o->is_repairing && repair(o, e) < 0) || keep_open(o, true, true, &store, e) < 0)
 		return e->code == ERR_RUN ? add_remedy(o, e) : -1;
+	runs = store_runs(store);
+	printf("%zu run%s in this store\n", runs, plural(runs));
 	print_columns(store);
 	rc = store_check(store, &c->arena, &finding, &n, e);
 	if (rc == 0)

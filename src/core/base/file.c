@@ -8,6 +8,7 @@
 #include <libgen.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
@@ -317,6 +318,13 @@ bool file_is_stream(const char *path)
 	struct stat st;
 
 	return own_descriptor(path) >= 0 || (stat(path, &st) == 0 && S_ISFIFO(st.st_mode));
+}
+
+int64_t file_free_bytes(const char *path)
+{
+	struct statvfs v;
+
+	return statvfs(path, &v) < 0 ? -1 : (int64_t)v.f_bavail * (int64_t)v.f_frsize;
 }
 
 bool file_is_dir(const char *path)

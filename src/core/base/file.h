@@ -3,6 +3,7 @@
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "core/base/err.h"
@@ -53,6 +54,8 @@ bool file_exists(const char *path);
 /* True for a pipe and for one of our descriptors (/dev/fd/N), whose name says nothing. */
 bool file_is_stream(const char *path);
 bool file_is_dir(const char *path);
+/* Bytes that users other than root may still write to the disk of this path; -1: not known. */
+int64_t file_free_bytes(const char *path);
 
 /* "dir/name", or name alone when dir is NULL or empty or name is absolute. Caller frees. */
 char *file_join(const char *dir, const char *name);

@@ -6,9 +6,11 @@
  * writer, and a commit that returned survives a loss of power.
  */
 #include <assert.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -45,6 +47,8 @@ struct sqlite {
 	struct arena texts;
 	size_t n;
 	char *path;
+	dev_t device; /* of the file that was opened */
+	ino_t inode;  /* 0: not a file with a name */
 };
 
 /* SQLite's own waits grow to 100 ms, during which others overtake repeatedly. */
@@ -59,9 +63,15 @@ static int wait_busy(void *self, int n)
 	return 1;
 }
 
+/* A read-only file system, or a folder of another user: SQLite says that the file is not there. */
+static bool lacks_log(const struct sqlite *s)
+{
+	return access(s->path, R_OK) == 0 && lib.sqlite3_system_errno(s->handle) != EACCES;
+}
+
 static int fail(struct sqlite *s, struct err *e)
 {
-	int code = lib.sqlite3_errcode(s->handle);
+	int code = lib.sqlite3_errcode(s->handle), why = lib.sqlite3_system_errno(s->handle);
 
 	if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
 		return err_set(e, ERR_STORE_BUSY, "%s: another process has been writing for %d s", s->path,
@@ -72,12 +82,21 @@ static int fail(struct sqlite *s, struct err *e)
 	if (code == SQLITE_CORRUPT)
 		return err_set(e, ERR_STORE_DAMAGED, "%s: the store is damaged: %s. " STORE_REMEDY, s->path,
 			       lib.sqlite3_errmsg(s->handle));
-	if (code == SQLITE_CANTOPEN && lib.sqlite3_system_errno(s->handle))
-		return err_set(e, ERR_USAGE, "%s cannot be opened: %s", s->path,
-			       strerror(lib.sqlite3_system_errno(s->handle)));
-	return err_set(e, code == SQLITE_CANTOPEN ? ERR_USAGE :
-			  code == SQLITE_FULL || code == SQLITE_IOERR ? ERR_IO : ERR_RUN,
-		       "%s: %s", s->path, lib.sqlite3_errmsg(s->handle));
+	if (code == SQLITE_FULL || (code == SQLITE_IOERR && (why == ENOSPC || why == EDQUOT)))
+		return err_set(e, ERR_DISK_FULL, "%s: its disk is full: make room there, then do this "
+			       "again; what was stored before is safe", s->path);
+	if (code == SQLITE_READONLY || (code == SQLITE_CANTOPEN && lacks_log(s)))
+		return err_set(e, ERR_USAGE, "%s cannot be opened by this user: SQLite writes %s-wal and "
+			       "%s-shm next to it, even to read; have its owner give access to file and "
+			       "folder, or copy the file to a folder that can be written", s->path,
+			       s->path, s->path);
+	if (code == SQLITE_CANTOPEN && why)
+		return err_set(e, ERR_USAGE, "%s cannot be opened: %s", s->path, strerror(why));
+	err_set(e, code == SQLITE_CANTOPEN ? ERR_USAGE : code == SQLITE_IOERR ? ERR_IO : ERR_RUN,
+		"%s: %s", s->path, lib.sqlite3_errmsg(s->handle));
+	if (e && code == SQLITE_IOERR && why)
+		err_add(e, ": %s", strerror(why));
+	return -1;
 }
 
 static void forget(struct sqlite *s)
@@ -89,11 +108,43 @@ static void forget(struct sqlite *s)
 	arena_release(&s->texts);
 }
 
+static void remember_file(struct sqlite *s)
+{
+	struct stat st;
+
+	if (stat(s->path, &st) < 0)
+		return;
+	s->device = st.st_dev;
+	s->inode = st.st_ino;
+}
+
+/* What SQLite writes then goes into a file without a name, and its log would damage the new one. */
+static bool is_elsewhere(const struct db *d)
+{
+	const struct sqlite *s = (const struct sqlite *)d;
+	struct stat st;
+
+	if (!s->inode)
+		return false;
+	if (stat(s->path, &st) < 0)
+		return errno == ENOENT;
+	return st.st_dev != s->device || st.st_ino != s->inode;
+}
+
+/* All of the log into the file that was opened: no other file at its place then gets a page of it. */
+static void settle(struct db *d)
+{
+	lib.sqlite3_exec(((struct sqlite *)d)->handle, "PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL,
+			 NULL);
+}
+
 static void close_(struct db *d)
 {
 	struct sqlite *s = (struct sqlite *)d;
 
 	forget(s);
+	if (is_elsewhere(d)) /* SQLite leaves the log there then */
+		settle(d);
 	lib.sqlite3_close(s->handle);
 	free(s->path);
 	free(s);
@@ -151,6 +202,7 @@ static int open_(const char *place, bool is_read_only, struct db **out, struct e
 	for (size_t i = 0; i < sizeof(pragma) / sizeof(pragma[0]); i++)
 		if (lib.sqlite3_exec(s->handle, pragma[i], NULL, NULL, NULL) != SQLITE_OK)
 			goto bad;
+	remember_file(s);
 	*out = &s->db;
 	return 0;
 bad:
@@ -329,6 +381,8 @@ const struct db_hooks db_sqlite = {
 	.close = close_,
 	.run = run,
 	.copy = copy,
+	.is_elsewhere = is_elsewhere,
+	.settle = settle,
 	.bytes = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
 	.integrity = "PRAGMA integrity_check",
 };

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* store.c - opening, connections, transactions, and the index that follows them. */
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/base/clock.h"
 #include "core/base/file.h"
@@ -47,6 +50,15 @@ static int store_may_ask(struct store *s, struct err *e)
 	return rc;
 }
 
+/* 0: the file that was opened is still the one at the store's place. */
+static int check_file(struct store *s, struct err *e)
+{
+	if (!s->hooks->is_elsewhere || !s->hooks->is_elsewhere(s->writer))
+		return 0;
+	return err_set(e, ERR_RUN, "%s was removed, or another file put in its place, while this "
+		       "program ran: put the right file there and restart it", s->shown);
+}
+
 struct db *store_reader(struct store *s, struct err *e)
 {
 	struct db *d = NULL;
@@ -63,7 +75,7 @@ struct db *store_reader(struct store *s, struct err *e)
 	else
 		s->n_readers++;
 	pthread_mutex_unlock(&s->pool_lock);
-	if (d || s->hooks->open(s->place, true, &d, e) == 0)
+	if (d || (check_file(s, e) == 0 && s->hooks->open(s->place, true, &d, e) == 0))
 		return d;
 	pthread_mutex_lock(&s->pool_lock);
 	s->n_readers--;
@@ -309,6 +321,16 @@ bool store_is_replaced(const struct store *s)
 	return atomic_load(&s->is_replaced);
 }
 
+/* The same, under write_lock; otherwise nothing more is asked of this store. */
+static int check_place(struct store *s, struct err *e)
+{
+	if (check_file(s, e) == 0)
+		return 0;
+	atomic_store(&s->is_replaced, true);
+	s->hooks->settle(s->writer);
+	return -1;
+}
+
 static int refresh(struct store *s, struct err *e)
 {
 	int64_t change = 0;
@@ -317,6 +339,8 @@ static int refresh(struct store *s, struct err *e)
 	if (store_is_replaced(s)) /* the refresh that found it has said so */
 		return 0;
 	rc = store_may_ask(s, e);
+	if (!rc)
+		rc = check_place(s, e);
 	if (!rc)
 		rc = change_number(s->writer, &change, e);
 	if (rc || (change == s->sequence && !s->is_index_bad))
@@ -599,6 +623,8 @@ int store_open(const struct store_opts *o, struct store **out, struct err *e)
 	s->sequence = s->saved = -1;
 	s->saved_ns = clock_mono_ns();
 	rc = set_places(s, o, e);
+	if (!rc && o->must_exist && s->hooks == &db_sqlite && access(s->place, F_OK) < 0)
+		rc = err_set(e, ERR_USAGE, "%s cannot be opened: %s", s->shown, strerror(errno));
 	if (!rc)
 		rc = s->hooks->open(s->place, o->is_read_only, &s->writer, e);
 	if (!rc && s->writer->is_replica && !o->takes_replica)
@@ -672,6 +698,25 @@ int store_bytes(struct store *s, int64_t *bytes, struct err *e)
 	return rc;
 }
 
+const char *store_file(const struct store *s)
+{
+	return s->hooks == &db_sqlite ? s->place : NULL;
+}
+
+size_t store_runs(struct store *s)
+{
+	struct query q = { .shown = INDEX_EXCLUDED | INDEX_ARCHIVED };
+	struct index_view *v = store_view(s);
+	struct answer answer = { 0 };
+	struct arena a = { 0 };
+
+	if (index_query(v, &q, &a, &answer, NULL) < 0)
+		answer.total = 0;
+	arena_release(&a);
+	index_view_release(v);
+	return answer.total;
+}
+
 const char *store_kind(const struct store *s)
 {
 	return s->hooks->name;
@@ -690,7 +735,8 @@ int store_write_begin(struct store *s, struct store_write *w, struct err *e)
 	if (s->is_read_only)
 		return err_set(e, ERR_USAGE, "%s is open for reading only", s->shown);
 	pthread_mutex_lock(&s->write_lock);
-	if (store_may_ask(s, e) == 0 && db_begin(w->db, DB_WRITE, e) == 0) {
+	if (store_may_ask(s, e) == 0 && check_place(s, e) == 0 &&
+	    db_begin(w->db, DB_WRITE, e) == 0) {
 		if (store_follow(s, w->db, &w->change, e) == 0 &&
 		    (s->columns.n || columns_read(&s->columns, w->db, e) == 0)) {
 			w->began = w->change;

@@ -33,6 +33,7 @@ struct store_opts {
 	bool is_read_only;
 	bool takes_replica;       /* read only if the server accepts no writes, else refused */
 	bool has_no_index;        /* for verbs that only write or copy */
+	bool must_exist;          /* no file of SQLite is made */
 	bool takes_older;         /* a SQLite file with older tables, unchanged: for store_backup */
 };
 
@@ -48,6 +49,8 @@ struct index *store_index(struct store *s);
 /* A view of the index, safe while other threads use the store; for index_view_release. */
 struct index_view *store_view(struct store *s);
 const char *store_kind(const struct store *s); /* "sqlite" or "postgresql" */
+size_t store_runs(struct store *s); /* in the index, hidden ones too */
+const char *store_file(const struct store *s); /* of SQLite; NULL: PostgreSQL */
 bool store_is_read_only(const struct store *s); /* requested, or because it is a replica */
 /*
  * Columns whose names no schema lists, and the limit on them: how full a store with an index is.
@@ -65,8 +68,9 @@ int store_bytes(struct store *s, int64_t *bytes, struct err *e);
  */
 int store_refresh(struct store *s, struct err *e);
 /*
- * Whether `profllm restore` has replaced the contents since the store was opened: what is in memory
- * belongs to other runs than the database then, and only opening the store again helps.
+ * Whether `profllm restore`, or someone by hand, has replaced the contents since the store was opened,
+ * or removed its file: what is in memory belongs to other runs than the database then, and only
+ * opening the store again helps.
  */
 bool store_is_replaced(const struct store *s);
 int store_maintain(struct store *s, struct err *e);

@@ -52,6 +52,8 @@ struct db_hooks {
 		   void *self, struct err *e);
 	int (*copy)(struct db *d, const char *path,
 		    struct err *e); /* NULL: table by table instead */
+	bool (*is_elsewhere)(const struct db *d); /* its file was removed or replaced; or NULL */
+	void (*settle)(struct db *d); /* then: what it holds goes into the file that was opened */
 	const char *bytes;     /* a statement: the size of the database */
 	const char *integrity; /* rows of this statement other than "ok" are complaints; or NULL */
 };
@@ -333,7 +335,7 @@ struct store {
 	_Atomic size_t n_own;     /* columns.n_own, readable without a lock */
 	_Atomic uint64_t put[PUT_OUTCOMES]; /* runs that were committed, by outcome */
 	bool is_index_bad;        /* under write_lock: it must be rebuilt */
-	_Atomic bool is_replaced; /* by `profllm restore`: the index is of other contents */
+	_Atomic bool is_replaced; /* by `profllm restore` or by hand: the index is of other contents */
 	struct index *index;      /* NULL: has_no_index; set under write_lock and index_lock */
 	struct columns columns;   /* under write_lock */
 	int64_t sequence;         /* under write_lock */

@@ -65,7 +65,7 @@ function ThemeMenu(): ReactNode {
 
 const STORE_TROUBLE = {
 	'store does not answer': 'Store does not answer',
-	'store was replaced': 'Store was restored: restart the dashboard',
+	'store was replaced': 'Store was replaced: restart the dashboard',
 };
 
 function State(): ReactNode {
