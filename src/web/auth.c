@@ -296,8 +296,14 @@ bool auth_is_origin(struct str origin, struct str host)
 
 #define COOKIE_SECONDS 2592000 /* thirty days */
 #define OPEN_URL "open the URL that the dashboard printed when it started"
-#define HOW_TO OPEN_URL ", or send Authorization: Bearer TOKEN"
+#define HOW_TO "%s, or send Authorization: Bearer TOKEN"
 #define WRONG_TOKEN "this token is not one of this dashboard's; "
+
+/* Where a visitor gets a token. */
+static const char *where_from(const struct web *w)
+{
+	return w->o.token_file ? "log in with a token from the person who runs this dashboard" : OPEN_URL;
+}
 
 /* Set-Cookie for pages of this host; token empty: deletes the cookie. */
 static const char *cookie(struct arena *a, struct str host, bool is_https, struct str token)
@@ -331,10 +337,10 @@ static void refuse(struct exchange *x, const struct auth_visitor *v, bool is_wro
 		return;
 	}
 	if (is_wrong)
-		exchange_refuse(x, 401, WRONG_TOKEN HOW_TO);
+		exchange_refuse(x, 401, WRONG_TOKEN HOW_TO, where_from(x->web));
 	else
 		exchange_refuse(x, 401, "this needs a token of role %s; " HOW_TO,
-				auth_role_name(needed));
+				auth_role_name(needed), where_from(x->web));
 	exchange_add_header(x, "WWW-Authenticate", "Bearer");
 }
 
@@ -428,7 +434,7 @@ static int login_route(const struct web_request *r, struct web_answer *a, struct
 	if (!auth_visit(tokens, token).token) {
 		a->status = 401;
 		a->is_late = true;
-		return err_set(e, ERR_USAGE, WRONG_TOKEN OPEN_URL);
+		return err_set(e, ERR_USAGE, WRONG_TOKEN "%s", where_from(r->web));
 	}
 	web_set_header(r, a, "Set-Cookie", cookie(r->arena, r->host, r->is_https, token));
 	json_member_bool(&a->json, "ok", true);

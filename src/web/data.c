@@ -904,6 +904,9 @@ static int bulk(const struct web_request *r, struct web_answer *a, struct err *e
 				    "(STORE_BULK_MAX); narrow the filter", n, STORE_BULK_MAX);
 	if (store_bulk(r->store, what, id, n, text, who, &done, e) < 0)
 		return -1;
+	if (what == BULK_DELETE)
+		log_say(r->web, NULL, "notice", arena_printf(r->arena, "%.*s deleted %zu run%s",
+			(int)r->who.n, r->who.p, done.n_changed, done.n_changed == 1 ? "" : "s"));
 	json_member_int(&a->json, "changed", (int64_t)done.n_changed);
 	json_member_int(&a->json, "skipped", (int64_t)(done.n_same + done.n_missing));
 	json_member_array(&a->json, "notes");

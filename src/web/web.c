@@ -217,7 +217,7 @@ void log_say(struct web *w, const struct exchange *x, const char *level, const c
 		atomic_store(&w->error_ns, clock_real_ns());
 	}
 	json_member_str(&j, "text", str_of(said));
-	end_line(w, &line, &j, is_error ? w->o.log_fd : -1);
+	end_line(w, &line, &j, is_error || strcmp(level, "notice") == 0 ? w->o.log_fd : -1);
 }
 
 /*

@@ -72,8 +72,8 @@ const char *web_token(const struct web *w);
 /* Starts threads that serve this store, which must outlive the server. */
 int web_start(struct web *w, struct store *store, struct err *e);
 /*
- * Opens the log file again, for log rotation, and reads the file of tokens again. What cannot be read is
- * said in the log, and what was there before stays.
+ * Opens the log file again, for log rotation, and reads the file of tokens again. What cannot be
+ * read is said in the log, and what was there before stays.
  */
 void web_reload(struct web *w);
 /*

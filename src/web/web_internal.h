@@ -217,7 +217,10 @@ bool login_by_address(struct exchange *x);
 
 /* One line of JSON for a finished request; status 0: the connection broke. */
 void log_exchange(struct web *w, const struct exchange *x, unsigned status);
-/* level: "info", "warning", "error". x NULL: the line is about no request. */
+/*
+ * level: "info", "warning", "notice", "error"; the last two are on stderr where there is no log. x NULL:
+ * the line is about no request.
+ */
 void log_say(struct web *w, const struct exchange *x, const char *level, const char *text);
 
 /* The store's latest report, and when it came; reading it does not ask the store. */

@@ -39,7 +39,9 @@ is_deeply([map { status($_) } $kept, $new], [200, 200], 'a file that cannot be r
 rename 'access.jsonl', 'old.jsonl';
 mkdir 'access.jsonl';
 kill 'HUP', $d->{pid};
-wait_for('the error', sub { slurp($d->{err}) =~ /--log: access.jsonl cannot be opened again: Is a directory/ });
+wait_for('the error', sub {
+	slurp($d->{err}) =~ /--log: access.jsonl cannot be opened again: Is a directory/
+});
 ok(1, 'a log that cannot be opened again is reported on stderr as well');
 is($d->stop, 0, 'it ends');
 
@@ -61,9 +63,15 @@ like(slurp($d->{err}), qr/\(sqlite, 0 runs\)/, 'the first line says how many run
 is(ask($d, 'POST', '/api/upload/raw', result())->{status}, 201, 'a run');
 like(ask($d, 'GET', '/metrics')->{content}, qr/^profllm_disk_free_bytes [1-9]/m, 'the disk has room');
 $r = run(args => ['dashboard', '--no-auth', '--store', 'other.db', '--listen', "127.0.0.1:$d->{port}"]);
-check_run('a port that is taken', $r, { status => 1, err => "profllm dashboard: --listen 127.0.0.1:$d->{port}: "
-	. 'another program listens there (`ss -ltnp` names it); end it first, or choose another port '
+check_run('a port that is taken', $r, { status => 1,
+	err => "profllm dashboard: --listen 127.0.0.1:$d->{port}: " . 'another program listens there '
+	. '(`ss -ltnp` names it); end it first, or choose another port '
 	. '(profllm help port_taken)' });
+
+# Who deleted runs, in the log of errors where there is no other.
+is(ask($d, 'POST', '/api/upload/raw', result())->{status}, 201, 'a run');
+is(ask($d, 'POST', '/api/data/bulk', { action => 'delete', ids => [2] })->{json}{changed}, 1, 'is deleted');
+like(slurp($d->{err}), qr/"level": "notice", .*"text": "local deleted 1 run"/, 'which is logged');
 
 # With the same name: what SQLite wrote would be in no file, or would damage the new one.
 sub is_refused {
@@ -80,7 +88,8 @@ sub is_refused {
 run(args => ['backup', 'saved.backup', '--store', 'runs.db']);
 rename 'runs.db', 'away.db';
 is_refused('removed');
-check_run('what was acknowledged is in the file that was moved', run(args => ['store', 'check', '--store', 'away.db']),
+$r = run(args => ['store', 'check', '--store', 'away.db']);
+check_run('what was acknowledged is in the file that was moved', $r,
 	{ status => 0, out => ['1 run in this store', 'nothing is wrong'] });
 unlink glob 'runs.db*';
 run(args => ['restore', 'saved.backup', '--store', 'runs.db']);
@@ -101,9 +110,11 @@ SKIP: {
 	run(args => ['restore', 'saved.backup', '--store', 'small/runs.db']);
 	unlink 'small/runs.db-wal', 'small/runs.db-shm';
 	system('cat /dev/zero >small/rest 2>/dev/null');
-	$r = run(args => ['store', 'archive', '--undo', '--store', 'small/runs.db', '--filter', '{"and": []}']);
-	check_run('a full disk', $r, { status => 1, err => 'profllm store archive: small/runs.db: its disk is '
-		. 'full: make room there, then do this again; what was stored before is safe '
+	$r = run(args => ['store', 'archive', '--undo', '--store', 'small/runs.db',
+		'--filter', '{"and": []}']);
+	check_run('a full disk', $r, { status => 1,
+		err => 'profllm store archive: small/runs.db: its disk is full: '
+		. 'make room there, then do this again; what was stored before is safe '
 		. '(profllm help disk_full)' });
 	unlink 'small/rest', 'small/runs.db-wal', 'small/runs.db-shm';
 	system('mount -o remount,ro small') == 0 or die;

@@ -131,7 +131,7 @@ static bool is_elsewhere(const struct db *d)
 	return st.st_dev != s->device || st.st_ino != s->inode;
 }
 
-/* All of the log into the file that was opened: no other file at its place then gets a page of it. */
+/* All of the log into the file that was opened: a new file at its place then gets no page of it. */
 static void settle(struct db *d)
 {
 	lib.sqlite3_exec(((struct sqlite *)d)->handle, "PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL,

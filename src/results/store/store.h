@@ -68,9 +68,9 @@ int store_bytes(struct store *s, int64_t *bytes, struct err *e);
  */
 int store_refresh(struct store *s, struct err *e);
 /*
- * Whether `profllm restore`, or someone by hand, has replaced the contents since the store was opened,
- * or removed its file: what is in memory belongs to other runs than the database then, and only
- * opening the store again helps.
+ * Whether the contents were replaced since the store was opened, by `profllm restore` or with
+ * another file, or its file was removed: what is in memory belongs to other runs than the database
+ * then, and only opening the store again helps.
  */
 bool store_is_replaced(const struct store *s);
 int store_maintain(struct store *s, struct err *e);

@@ -335,7 +335,7 @@ struct store {
 	_Atomic size_t n_own;     /* columns.n_own, readable without a lock */
 	_Atomic uint64_t put[PUT_OUTCOMES]; /* runs that were committed, by outcome */
 	bool is_index_bad;        /* under write_lock: it must be rebuilt */
-	_Atomic bool is_replaced; /* by `profllm restore` or by hand: the index is of other contents */
+	_Atomic bool is_replaced; /* the index is of other contents: store_is_replaced */
 	struct index *index;      /* NULL: has_no_index; set under write_lock and index_lock */
 	struct columns columns;   /* under write_lock */
 	int64_t sequence;         /* under write_lock */
