@@ -255,7 +255,8 @@ for (['a file', 'custom', '/dev/stdin', 'cat pipe.jsonl'],
 		{ status => 0, out => ["Workload: 3 requests from dataset $set; *"] });
 }
 check_run('fewer rows than requests', run(args => [qw(dataset show --tokenizer sim --dataset-name custom
-	--skip-chat-template --num-prompts 3 --examples 0 --dataset-path own.jsonl)]), { status => 0,
+	--skip-chat-template --num-prompts 3 --examples 0 --custom-output-len -1
+	--dataset-path own.jsonl)]), { status => 0,
 	err => '*own.jsonl has 2 requests to send, so 1 of the 3 are repeats, which a *' });
 unlike(run(args => [qw(dataset show --tokenizer sim --dataset-name custom --skip-chat-template
 	--num-prompts 2 --examples 0 --dataset-path own.jsonl)])->{err}, qr/repeats/, 'as many rows');
