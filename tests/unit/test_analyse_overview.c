@@ -329,6 +329,25 @@ static void failed_lacks_facts(void **state)
 	rig_end(&r);
 }
 
+/* A client that does not look up the machine leaves it unknown: that is not a second machine. */
+static void unknown_machine(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 8; i++) {
+		if (i < 4)
+			rig_text(&r, "hardware.cpu.model", "EPYC");
+		rig_number(&r, "server.max_num_seqs", i % 2 ? 4 : 32);
+		make(&r, (struct made){ .gpu = "h100", .load = 8, .user = 9, .gpu_rate = 100 });
+	}
+	v = rig_ask(&r, analyse_overview, "{}");
+	rig_same(v, "rows_by", "server.max_num_seqs");
+	rig_end(&r);
+}
+
 /* A leader with a doubtful number says so; a row of runs that all failed is none. */
 static void degraded_leads(void **state)
 {
@@ -602,7 +621,8 @@ int main(void)
 		cmocka_unit_test(one_row),
 		cmocka_unit_test(invalid_would_lead), cmocka_unit_test(newer_is_invalid),
 		cmocka_unit_test(newer_throughput_is_invalid),
-		cmocka_unit_test(failed_lacks_facts), cmocka_unit_test(degraded_leads),
+		cmocka_unit_test(failed_lacks_facts), cmocka_unit_test(unknown_machine),
+		cmocka_unit_test(degraded_leads),
 		cmocka_unit_test(all_invalid), cmocka_unit_test(few_runs),
 		cmocka_unit_test(default_workload), cmocka_unit_test(changes),
 		cmocka_unit_test(versions), cmocka_unit_test(versions_alike),

@@ -627,6 +627,8 @@ static const struct {
 	{ "an object of nothing", STR("{}"), "no result that is known", { 0 } },
 	{ "an answer of bench ab", STR("{\"command\": \"bench ab\", \"A\": \"http://a\"}"),
 	  "holds no run of either. Measure each server with", { 0 } },
+	{ "a line of export", STR("{\"id\": 7, \"run_id\": \"a\", \"request_throughput\": 1.5}"),
+	  "columns of a run but not its document. Ingest the result files, or move", { 0 } },
 	{ "another file", STR("{\"name\": \"package\", \"version\": \"1\"}"),
 	  "no result that is known", { 0 } },
 	{ "one run of two", STR("[{\"request_throughput\": 1}, {\"a\": 1}]"), "run 2: no result", { 0 } },

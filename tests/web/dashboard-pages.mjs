@@ -195,7 +195,16 @@ async function runPage(page, url) {
 		'a parameter is found by its name',
 	);
 	await page.click('button:has-text("Notes and traces")');
+	await page.route('**/annotations', (route) => route.fulfill({ status: 401,
+		contentType: 'application/problem+json',
+		body: '{"status": 401, "detail": "the session has ended"}' }));
 	await page.fill('section[aria-label=Notes] label:first-of-type input', 'looks <b>odd</b>');
+	await page.click('section[aria-label=Notes] button:has-text("Add")');
+	await page.waitForSelector('dialog[open]');
+	await page.keyboard.press('Escape');
+	await page.unroute('**/annotations');
+	equal(await page.inputValue('section[aria-label=Notes] label:first-of-type input'),
+		'looks <b>odd</b>', 'a note that is refused is not lost');
 	await page.click('section[aria-label=Notes] button:has-text("Add")');
 	await becomes(
 		() =>
@@ -972,9 +981,9 @@ await main(async () => {
 		failedRun,
 	])
 		await walk(page, it.url);
-	const refused = wrong.filter((w) => w.includes('400 (Bad Request)'));
-	equal(refused.length, 3,
-		'three questions are refused: the same runs on both sides, wrong formulas');
+	const refused = wrong.filter((w) => /400 \(Bad Request\)|401/.test(w));
+	equal(refused.length, 4,
+		'refused are the same runs on both sides, wrong formulas, and a note');
 	equal(wrong.filter((w) => !refused.includes(w)), [], 'no error, and no request to elsewhere');
 	await browser.close();
 	equal(await it.stop(), 0, 'the dashboard stops');

@@ -400,6 +400,24 @@ static bool is_better_color(const struct differing *a, const struct differing *b
 	return a->entropy > b->entropy + 1e-9;
 }
 
+/*
+ * What a client did not look up is unknown, not another value: where all runs that know the machine
+ * or the engine have the same, it says nothing of them.
+ */
+static bool is_known_of_one(const struct setups *s, const struct differing *d)
+{
+	uint32_t first = d->n_codes;
+
+	for (size_t i = 0; i < s->rows.n; i++) {
+		if (value_is_missing(setups_value(s, d, i)))
+			continue;
+		if (first != d->n_codes && first != d->code[i])
+			return false;
+		first = d->code[i];
+	}
+	return d->role == ROLE_HARDWARE || d->role == ROLE_ENGINE || d->role == ROLE_VERSION;
+}
+
 /* The request's color; null: none. Without one, the best of the columns that differ. */
 static int choose_color(struct setups *s, const struct json_value *v, struct err *e)
 {
@@ -412,7 +430,7 @@ static int choose_color(struct setups *s, const struct json_value *v, struct err
 		struct differing *d = &s->differs[i];
 
 		if (v ? str_eq(d->column, v->text) :
-		    is_configured(d->role) && !is_no_color(d->column) &&
+		    is_configured(d->role) && !is_no_color(d->column) && !is_known_of_one(s, d) &&
 		    (!s->color || is_better_color(d, s->color)))
 			s->color = d;
 	}

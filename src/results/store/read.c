@@ -576,6 +576,18 @@ static int check_run_id(struct str id, struct err *e)
 	return 0;
 }
 
+/* A line of `profllm export --format jsonl`: the run's number, then columns without objects. */
+static bool is_exported(const struct json_value *v)
+{
+	if (v->kind != JSON_OBJECT || !v->count || !str_is(v->key[0], "id") ||
+	    v->item[0].kind != JSON_INT)
+		return false;
+	for (size_t i = 1; i < v->count; i++)
+		if (v->item[i].kind == JSON_OBJECT || v->item[i].kind == JSON_ARRAY)
+			return false;
+	return true;
+}
+
 static int no_kind(const struct json_value *v, struct err *e)
 {
 	if (v->kind != JSON_OBJECT && v->kind != JSON_ARRAY)
@@ -584,6 +596,11 @@ static int no_kind(const struct json_value *v, struct err *e)
 		return err_set(e, ERR_RUN, READ_NOTHING_KNOWN ": this is the answer of bench ab, which "
 			       "compares two servers and holds no run of either. Measure each server "
 			       "with `profllm bench serve --save-result`, and ingest those two files");
+	if (is_exported(v))
+		return err_set(e, ERR_RUN, READ_NOTHING_KNOWN ": this is a line of `profllm export`, "
+			       "which has columns of a run but not its document. Ingest the result "
+			       "files, or move the store with `profllm backup` and `profllm restore` "
+			       "or with `profllm store convert`");
 	return err_set(e, ERR_RUN, READ_NOTHING_KNOWN ": expected a document of profllm run, or "
 		       "what bench serve, throughput, latency, startup, mm-processor or a sweep "
 		       "writes, or a result of aiperf, genai-perf, guidellm, MLPerf or InferenceX "
@@ -600,7 +617,7 @@ static int fill_run(struct run_reader *x, struct json_slice slice, struct read_r
 
 	if (parts_read(slice, x->arena, &x->scratch, &parts, e) < 0)
 		return -1;
-	kind = result_kind(parts.tree);
+	kind = is_exported(parts.tree) ? RESULT_NONE : result_kind(parts.tree);
 	if (kind == RESULT_NONE)
 		return no_kind(parts.tree, e);
 	cells_begin(&x->cells);

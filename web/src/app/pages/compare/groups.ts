@@ -71,7 +71,8 @@ export function ofRepeats(repeats: number[][], runs: number[],
 /** What is left out of a selection that makes too many groups; null: nothing. */
 export function leftOutText(ids: number[], repeats: number[][]): string | null {
 	const named = repeats.length < ids.length
-		? `${repeats.length} configurations of the ${ids.length} selected runs` : `${ids.length} selected runs`;
+		? `${repeats.length} configurations of the ${ids.length} selected runs`
+		: `${ids.length} selected runs`;
 	return repeats.length > GROUPS_MAX ? `The first ${GROUPS_MAX} of ${named}.` : null;
 }
 

@@ -75,7 +75,7 @@ function Ended({ job }: { job: Answer }): ReactNode {
 	const reason = (job.detail as { reason?: string | null } | null)?.reason;
 	return (
 		<>
-			{reason && <p className={job.state === 'failed' ? 'bad-text' : 'dim'}>{reason}</p>}
+			{reason && reason !== job.state && <p className={job.state === 'failed' ? 'bad-text' : 'dim'}>{reason}</p>}
 			<Outcome runIds={job.run_ids} />
 		</>
 	);

@@ -98,7 +98,9 @@ export default function Run({ id }: PageProps): ReactNode {
 			{tab === 'overview' && <Overview run={run} columns={columns} />}
 			{tab === 'requests' && (run.has_arrays ? (
 				<section className="card" aria-label="Requests"><Timeline id={run.id} /></section>
-			) : <p className="card dim">This run was imported without its requests.</p>)}
+			) : <p className="card dim">The results of this run have no entry for each request. Measure
+				with <code>output: {'{'}detailed: true{'}'}</code> in the experiment file, or <code>--save-detailed</code> of
+				bench serve, to see them here.</p>)}
 			{tab === 'configuration' && <Configuration run={run} />}
 			{tab === 'notes' && <Notes r={run} />}
 			{tab === 'document' && <Document run={run} />}

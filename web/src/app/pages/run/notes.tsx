@@ -2,7 +2,7 @@
 // notes.tsx: users' notes on a run, its exclusion from analyses, other versions of it, its traces.
 import { useState, type FormEvent, type ReactNode } from 'react';
 import type { Run } from '../../../lib/api';
-import { change, send } from '../../api';
+import { ApiError, change, send } from '../../api';
 import { TraceTable } from '../../common/traces';
 import { keepWho, lastWho } from '../../common/who';
 import { Icon } from '../../parts/icon';
@@ -13,17 +13,25 @@ import { count, when } from '../../show';
 import { usePageTarget } from '../../state';
 import { namedTraces } from '../upload/traces';
 
-function run(promise: Promise<unknown>, then: string): void {
-	promise.then(() => {
-		toast(then);
-		refresh();
-	}).catch(toastError);
+/** Whether it was done. What is gone was removed by another user, so the page is read again. */
+async function run(promise: Promise<unknown>, then: string): Promise<boolean> {
+	try {
+		await promise;
+	} catch (why) {
+		toastError(why);
+		if (why instanceof ApiError && why.status === 404)
+			refresh();
+		return false;
+	}
+	toast(then);
+	refresh();
+	return true;
 }
 
 interface SayProps {
 	label: string;
 	action: string;
-	onSay: (text: string, who: string) => void;
+	onSay: (text: string, who: string) => Promise<boolean>;
 }
 
 function Say({ label, action, onSay }: SayProps): ReactNode {
@@ -32,8 +40,8 @@ function Say({ label, action, onSay }: SayProps): ReactNode {
 	const submit = (event: FormEvent): void => {
 		event.preventDefault();
 		keepWho(who);
-		onSay(text.trim(), who.trim());
-		setText('');
+		/* A text that was refused, because the session has ended for example, stays. */
+		void onSay(text.trim(), who.trim()).then((isDone) => isDone && setText((now) => (now === text ? '' : now)));
 	};
 	return (
 		<form className="say" onSubmit={submit}>
@@ -61,7 +69,7 @@ function NoteList({ r, isReadOnly }: { r: Run; isReadOnly: boolean }): ReactNode
 					<p className="dim small-text">{signed(a.who, a.at)}
 						{!isReadOnly && (
 							<button type="button" className="small icon quiet" aria-label="Remove this note"
-								onClick={() => run(change('DELETE', `/api/annotations/${a.id}`), 'Removed.')}>
+								onClick={() => void run(change('DELETE', `/api/annotations/${a.id}`), 'Removed.')}>
 								<Icon name="trash" /></button>
 						)}</p>
 				</li>
@@ -86,7 +94,7 @@ function Exclusion({ r, isReadOnly }: { r: Run; isReadOnly: boolean }): ReactNod
 					<p className="dim small-text">{signed(x.who, x.at)}</p></li>
 			))}</ul>
 			{!isReadOnly && (isOut ? (
-				<button type="button" onClick={() => run(change('DELETE', path), 'Included again.')}>
+				<button type="button" onClick={() => void run(change('DELETE', path), 'Included again.')}>
 					Include again</button>
 			) : (
 				<Say label="Reason" action="Exclude" onSay={(text, who) => run(
@@ -129,7 +137,7 @@ function Traces({ r, isReadOnly }: { r: Run; isReadOnly: boolean }): ReactNode {
 		for (const file of files ?? [])
 			form.append('trace', file, file.name);
 		if (files?.length)
-			run(send(`/api/data/experiments/${r.id}/traces`, { method: 'POST', body: form }), 'Attached.');
+			void run(send(`/api/data/experiments/${r.id}/traces`, { method: 'POST', body: form }), 'Attached.');
 	};
 	return (
 		<section className="card" aria-label="Traces">
