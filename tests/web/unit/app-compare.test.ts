@@ -259,14 +259,16 @@ it('compares more runs than groups by their configurations', () => {
 	expect(groups.map((g) => [g.name, g.ids!.length])).toEqual([['a', 9], ['b', 9], ['c', 9], ['d', 9]]);
 	expect(groups.flatMap((g) => g.ids!).sort()).toEqual(ids);
 	expect(leftOutText(ids, lists)).toBeNull();
-	expect(ofChosen(lists, { ...names, column: 'server.gpu', values: ['x', 'y', 'x', 'y'].map((value) =>
-		[{ value, count: 1 }]) }).map((g) => [g.name, g.ids!.length])).toEqual([['x', 18], ['y', 18]]);
+	const values = ['x', 'y', 'x', 'y'].map((value) => [{ value, count: 1 }]);
+	expect(ofChosen(lists, { ...names, column: 'server.gpu', values }).map((g) => [g.name, g.ids!.length]))
+		.toEqual([['x', 18], ['y', 18]]);
 	/* Still too many, and repeats of only one. */
 	expect(leftOutText(ids, repeatsOf(ids, ids.map((_, i) => i % 18))))
 		.toBe('The first 12 of 18 configurations of the 36 selected runs.');
 	const one = repeatsOf(ids, ids.map(() => 5));
 	expect(leftOutText(ids, one)).toBe('The first 12 of 36 selected runs.');
-	expect(ofRepeats(one, ids.slice(0, 12), []).map((g) => g.ids)).toEqual(ids.slice(0, 12).map((id) => [id]));
+	expect(ofRepeats(one, ids.slice(0, 12), []).map((g) => g.ids))
+		.toEqual(ids.slice(0, 12).map((id) => [id]));
 });
 
 it('keeps groups in the address', () => {
