@@ -137,6 +137,7 @@ sub compose {
 			'results/result.json'])
 			if spew('token', "0123456789abcdef0123456789abcdef\n");
 		is($r->{status}, 0, 'it takes a result into PostgreSQL') or diag($r->{err});
-		like(podman('logs', 'compose_dashboard_1')->{err}, qr/\(postgresql, 0 runs\)/, 'which is its store');
+		like(podman('logs', 'compose_dashboard_1')->{err}, qr/\(postgresql, 0 runs\)/,
+			'which is its store');
 	}
 }

@@ -160,7 +160,7 @@ static void take_all(const struct step *s, size_t n)
 static void refused(void **state)
 {
 	static const char *const varies[] = { "Failed to connect to ", NULL };
-#define D "dashboard --store sqlite:none/s.db "
+#define D "dashboard --store sqlite:s.db "
 	static const struct verb_case cases[] = {
 		{ D "--listen 127.0.0.1:0 --port 1", .status = 2 }, { D "--listen 127.0.0.1:0 --host h", .status = 2 },
 		{ D "--no-auth --auth-token-file t", .status = 2 }, { D "--no-auth --open-read", .status = 2 },
@@ -172,6 +172,7 @@ static void refused(void **state)
 		{ D "--host 127.0.0.1 --port 0 --auth-token-file none", .status = 1 },
 		{ D "--port 0 --auth-token-file short", .status = 2 },
 		{ "dashboard --port 0 --store nothing:x", .status = 2 },
+		{ "dashboard --port 0 --store sqlite:none/s.db", .status = 2 },
 		{ "dashboard --health --port 9", .status = 1, .varies = varies },
 		{ "dashboard --health --host 0.0.0.0 --port 9", .status = 1, .varies = varies },
 		{ "dashboard --health --listen unix:none.sock", .status = 1, .varies = varies },
