@@ -517,8 +517,8 @@ void web_reload(struct web *w)
 	if (read_tokens(w, &e) < 0)
 		snprintf(text, sizeof(text), "%s; the tokens of before stay valid", e.text);
 	else
-		snprintf(text, sizeof(text), "%s was read again: %zu tokens", w->o.token_file,
-			 atomic_load(&w->auth)->n);
+		snprintf(text, sizeof(text), "%s was read again: %zu token%s", w->o.token_file,
+			 atomic_load(&w->auth)->n, atomic_load(&w->auth)->n == 1 ? "" : "s");
 	log_say(w, NULL, *e.text ? "error" : "info", text);
 }
 

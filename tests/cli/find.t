@@ -67,7 +67,8 @@ my $doubted = $found->{levels_degraded} + $found->{levels_invalid};
 # A busy machine serves less than the queue would, and delays the client: then the answer says so.
 sub is_doubted {
 	my ($c) = @_;
-	return 3 * ($c->{levels_degraded} + $c->{levels_invalid}) > grep { $_->{kind} eq 'level' } @{$c->{points}};
+	my $levels = grep { $_->{kind} eq 'level' } @{$c->{points}};
+	return 3 * ($c->{levels_degraded} + $c->{levels_invalid}) > $levels;
 }
 ok(is_doubted($found) || ($low < 1.1 * $truth && $high > 0.7 * $truth),
 	sprintf('[%.1f, %.1f] holds what the queue carries, %.1f, or is doubted', $low, $high, $truth));
