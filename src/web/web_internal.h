@@ -218,8 +218,8 @@ bool login_by_address(struct exchange *x);
 /* One line of JSON for a finished request; status 0: the connection broke. */
 void log_exchange(struct web *w, const struct exchange *x, unsigned status);
 /*
- * level: "info", "warning", "notice", "error"; the last two are on stderr where there is no log. x NULL:
- * the line is about no request.
+ * level: "info", "warning", "notice", "error"; without a log, the last two are written to stderr.
+ * x NULL: the line does not concern a single request.
  */
 void log_say(struct web *w, const struct exchange *x, const char *level, const char *text);
 

@@ -590,8 +590,8 @@ static int read_ids(const struct analyse_request *r, const struct json_value *li
 			return parts_refuse(e, place, "expected the number or run_id of a run");
 		if (id <= 0 || !index_row(r->view, id, r->arena, &out->row[i], &flags))
 			return one->kind == JSON_INT ?
-			       parts_refuse(e, place, "there is no run %lld", (long long)id) :
-			       parts_refuse(e, place, "there is no such run");
+			       parts_refuse(e, place, "no run has the number %lld", (long long)id) :
+			       parts_refuse(e, place, "no run has this run_id");
 	}
 	if (list->count)
 		qsort(out->row, list->count, sizeof(*out->row), by_id);
