@@ -12,6 +12,7 @@
 
 #include "cmd/console/progress.h"
 #include "core/base/clock.h"
+#include "on_stderr.h"
 
 #define S INT64_C(1000000000)
 
@@ -36,27 +37,13 @@ static void clocks(void **state)
 /* What progress_show writes of a stage that began so long ago. */
 static char *shown(struct progress *p, int64_t ago_ns, uint64_t done, uint64_t total, bool is_bytes)
 {
-	static char text[512];
-	int kept = dup(2);
-	FILE *f = tmpfile();
-	size_t n;
-
-	assert_non_null(f);
+	begin_stderr();
 	p->began_ns = p->drawn_ns = clock_mono_ns() - ago_ns;
-	fflush(stderr);
-	assert_true(dup2(fileno(f), 2) >= 0);
 	if (is_bytes)
 		progress_bytes(p, "Model", done, total);
 	else
 		progress_show(p, STAGE_MAIN, done, total, NULL);
-	fflush(stderr);
-	assert_true(dup2(kept, 2) >= 0);
-	close(kept);
-	rewind(f);
-	n = fread(text, 1, sizeof(text) - 1, f);
-	text[n] = '\0';
-	fclose(f);
-	return text;
+	return end_stderr();
 }
 
 /* Half a second more than is shown, so that the machine may be slow. */

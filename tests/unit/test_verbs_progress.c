@@ -10,6 +10,7 @@
 
 #include "cmd/verbs/run_verb.h"
 #include "core/base/clock.h"
+#include "on_stderr.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
 
@@ -18,29 +19,16 @@
 /* What is written when a stage that began so long ago has come so far. */
 static const char *shown(const char *how, int64_t ago_ns, uint64_t done, uint64_t total)
 {
-	static char text[512];
 	struct run_talk t;
 	struct suite_hooks hooks;
-	int kept = dup(2);
-	FILE *f = tmpfile();
-	size_t n;
 
-	assert_non_null(f);
 	run_talk_init(&t, how, false);
 	hooks = run_talk_hooks(&t, -1);
-	fflush(stderr);
-	assert_true(dup2(fileno(f), 2) >= 0);
+	begin_stderr();
 	snprintf(t.what, sizeof(t.what), "Start");
 	t.began_ns = t.drawn_ns = clock_mono_ns() - ago_ns;
 	hooks.run.progress(hooks.run.self, "Start", done, total);
-	fflush(stderr);
-	assert_true(dup2(kept, 2) >= 0);
-	close(kept);
-	rewind(f);
-	n = fread(text, 1, sizeof(text) - 1, f);
-	text[n] = '\0';
-	fclose(f);
-	return text;
+	return end_stderr();
 }
 
 /* Half a second more than is shown, so that the machine may be slow. */
