@@ -13,6 +13,7 @@ use MIME::Base64 ();
 our @EXPORT = qw(relay_start relay_end read_head read_request http_proxy socks_proxy);
 
 my $dir = File::Temp->newdir('load-XXXXXX', TMPDIR => 1);
+my $relays = 0;
 
 sub read_head
 {
@@ -198,7 +199,7 @@ sub relay_start
 {
 	my ($handler) = @_;
 	my ($listener, $port) = listen_local();
-	my $path = "$dir/log$port";
+	my $path = "$dir/log" . ++$relays; # a port can come again
 	my $pid = fork();
 
 	if ($pid == 0) {

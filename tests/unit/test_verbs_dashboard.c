@@ -43,21 +43,35 @@ static int end(pid_t pid)
 	return verb_end(pid);
 }
 
+static bool is_one_of(const char *const *name, size_t n, const char *path)
+{
+	const char *dot = strrchr(path, '.');
+
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(dot ? dot + 1 : path, name[i]) == 0)
+			return true;
+	return false;
+}
+
 /* What differs from run to run, by the last word of its path. */
 static bool is_measured(const char *path)
 {
 	static const char *const name[] = {
 		"created", "ended", "query_ms", "data_version", "uptime_s", "content_hash", "started", "version",
 		"run_ids[0]", "run_ids[1]", "run_id", "timestamp", "received", "began_s", "bytes_free", "date",
-		"seconds", "items_hash", "elapsed_s", "tokens_per_s", "ttft_ms", "received_at",
-			"created_at", "at", "timings", "owner", "hash",
+		"seconds", "items_hash", "elapsed_s", "received_at",
+		"created_at", "at", "timings", "owner", "hash",
 	};
-	const char *dot = strrchr(path, '.');
 
-	for (size_t i = 0; i < COUNT(name); i++)
-		if (strcmp(dot ? dot + 1 : path, name[i]) == 0)
-			return true;
-	return false;
+	return is_one_of(name, COUNT(name), path);
+}
+
+/* Of the last sample of a live run: null if it came less than half a second after the one before. */
+static bool is_sampled(const char *path)
+{
+	static const char *const name[] = { "tokens_per_s", "ttft_ms" };
+
+	return is_one_of(name, COUNT(name), path);
 }
 
 static void put(struct buf *out, const char *path, const struct json_value *v)
@@ -77,8 +91,8 @@ static void put(struct buf *out, const char *path, const struct json_value *v)
 		return;
 	}
 	buf_printf(out, "%s = ", path);
-	if (is_measured(path)) {
-		buf_add_text(out, v->kind == JSON_NULL ? "null" : "#");
+	if (is_measured(path) || is_sampled(path)) {
+		buf_add_text(out, v->kind == JSON_NULL && !is_sampled(path) ? "null" : "#");
 	} else {
 		struct json_writer w = json_writer(out);
 
