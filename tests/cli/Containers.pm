@@ -6,7 +6,13 @@ use warnings;
 use Cli;
 use Exporter qw(import);
 
-our @EXPORT = qw(mild_podman);
+our @EXPORT = qw(is_there mild_podman);
+
+# Whether PATH has the command.
+sub is_there {
+	my ($command) = @_;
+	return scalar grep { -x "$_/$command" } split /:/, $ENV{PATH};
+}
 
 # Settings for machines that lower what the runtime's defaults ask for (limits that may not be
 # raised, control groups of both versions), by a file of podman's own in this folder. more: further lines.
@@ -17,7 +23,7 @@ sub mild_podman {
 	my ($few, $many) = (defined $tasks && $tasks < 32768 ? $tasks : 32768, $files // 1024);
 	$ENV{CONTAINERS_CONF} = spew("$here/containers.conf", qq{[containers]\n} .
 		qq{default_ulimits = ["nofile=1024:$many", "nproc=$few:$few"]\n} .
-		qq{[engine]\nruntime = "runc"\n} . ($more // ''));
+		qq{[engine]\n} . (is_there("runc") ? qq{runtime = "runc"\n} : "") . ($more // ''));
 	return;
 }
 

@@ -20,7 +20,7 @@ my $mark = "t$$";
 $ENV{XDG_RUNTIME_DIR} = "$here/state";
 mkdir "$here/state", 0700;
 mild_podman($here, qq{[network]\nnetwork_backend = "netavark"\n});
-plan skip_all => 'there is no podman in PATH' unless grep { -x "$_/podman" } split /:/, $ENV{PATH};
+plan skip_all => 'there is no podman in PATH' unless is_there('podman');
 
 END {
 	my $status = $?;
@@ -53,8 +53,6 @@ is(run(command => ["$top/packaging/container/build-image.sh", 'other'])->{status
 my $r = podman('run', '-d', '--name', "sim-$mark", '--network', 'none', image('sim'), '--port', '8000',
 	'--ttft-ms', 20,
 	'--itl-ms', 5);
-plan skip_all => "podman starts no container here: $r->{err}" if $r->{status}
-	&& !Test::More->builder->current_test;
 is($r->{status}, 0, 'the simulator starts') or diag($r->{err});
 wait_for('the simulator', sub { podman('logs', "sim-$mark")->{err} =~ /serving/ ||
 	podman('logs', "sim-$mark")->{out} =~ /serving/ });
@@ -119,7 +117,7 @@ END
 sub compose {
 	SKIP: {
 		skip 'there is no podman-compose in PATH', 1
-			unless grep { -x "$_/podman-compose" } split /:/, $ENV{PATH};
+			unless is_there("podman-compose");
 		is(make_postgres(), 0, 'an image of PostgreSQL');
 		mkdir 'compose';
 		system('cp', "$top/packaging/compose.yaml", 'tokens', 'compose') == 0 or die;
