@@ -276,8 +276,12 @@ bool exchange_body(struct exchange *x, struct str bytes)
 	if (atomic_load(&x->web->spooled) > (int64_t)WEB_SPOOL_BYTES_MAX) {
 		refuse_late(x, 503, "too much is being uploaded at once");
 	} else if (!spool(x, bytes)) {
-		snprintf(why, sizeof(why), "the body cannot be kept: %s", strerror(errno));
-		refuse_late(x, 503, why);
+		bool is_full = errno == ENOSPC || errno == EDQUOT;
+
+		snprintf(why, sizeof(why), "the body cannot be kept: %s", is_full ?
+			 "the disk of --jobs-dir is full: make room there, then do this again" :
+			 strerror(errno));
+		refuse_late(x, is_full ? 507 : 503, why);
 		log_say(x->web, x, "error", why);
 	} else {
 		atomic_fetch_add(&x->web->spooled, (int64_t)bytes.n);
@@ -418,6 +422,8 @@ static unsigned status_of(const struct web_answer *a, const struct err *e)
 		return a->status;
 	if (e->kind == ERR_DATABASE_UNREACHABLE || e->kind == ERR_STORE_BUSY)
 		return 503;
+	if (e->kind == ERR_DISK_FULL)
+		return 507;
 	return e->code == ERR_USAGE ? 400 : 500;
 }
 

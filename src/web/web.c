@@ -196,7 +196,8 @@ void log_exchange(struct web *w, const struct exchange *x, unsigned status)
 	if (!w->o.log_path)
 		return;
 	/* Overload is answered with 503: not an error of the server. */
-	j = begin_line(&line, status == 500 ? "error" : status >= 400 ? "warning" : "info", x);
+	j = begin_line(&line, status == 500 || status == 507 ? "error" :
+			      status >= 400 ? "warning" : "info", x);
 	json_member_int(&j, "status", status);
 	json_member_int(&j, "received_bytes", (int64_t)x->received);
 	json_member_int(&j, "sent_bytes", (int64_t)x->sent);

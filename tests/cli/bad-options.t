@@ -316,7 +316,16 @@ my @rows = (
 		['--output', 'output-json', 'f'], ['--timeout', 'request-timeout', 5],
 		['--warmup', 'num-warmups', 1], ['--silent', 'disable-tqdm'],
 		['--dry', 'dry-run'], ['--load-pat', 'load-pattern', 'x'], ['-c', 'max-concurrency', 4],
-		['-n', 'num-prompts', 4], ['-d', 'duration', 4], ['-c8', 'max-concurrency']),
+		['-n', 'num-prompts', 4], ['-d', 'duration', 4], ['-c8', 'max-concurrency'],
+		# older vLLM, sglang, aiperf, genai-perf, guidellm, llmperf
+		['--best-of', 'extra-body', 2], ['--api-url', 'base-url', 'u'],
+		['--extra-request-body', 'extra-body', '{}'], ['--output-file', 'output-json', 'f'],
+		['--benchmark-duration', 'duration', 5], ['--isl-stddev', 'random-input-len-dist', 5],
+		['--output-tokens-mean', 'output-len', 5], ['--artifact-dir', 'result-dir', 'd'],
+		['--request-rate-mode', 'burstiness', 'constant'], ['--random-seed', 'seed', 5],
+		['--fixed-schedule', 'self-timed'], ['--max-requests', 'num-prompts', 5],
+		['--processor', 'tokenizer', 'm'], ['--request-type', 'backend', 'chat'],
+		['--num-concurrent-requests', 'max-concurrency', 5]),
 	['serve', 2, 'ambiguous option --num: it could be --num-prompts, --num-warmups', qw(--num 3)],
 	['serve', 2, "unexpected argument 'word'", qw(word)],
 	['serve', 2, "--temperature: expected one argument; a value that starts with a dash is written "

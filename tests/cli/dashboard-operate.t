@@ -105,7 +105,7 @@ check_run('the new file is whole', $r, { status => 0, out => ['1 run in this sto
 
 SKIP: {
 	mkdir 'small';
-	skip 'a small file system needs root', 4
+	skip 'a small file system needs root', 12
 		if $> || system('mount -t tmpfs -o size=4m tmpfs small 2>/dev/null');
 	run(args => ['restore', 'saved.backup', '--store', 'small/runs.db']);
 	unlink 'small/runs.db-wal', 'small/runs.db-shm';
@@ -116,6 +116,28 @@ SKIP: {
 		err => 'profllm store archive: small/runs.db: its disk is full: '
 		. 'make room there, then do this again; what was stored before is safe '
 		. '(profllm help disk_full)' });
+
+	unlink 'small/rest';
+	$d = start_dashboard('--no-launch', '--store', 'small/runs.db', '--jobs-dir', 'small/jobs', '--log', 'full.jsonl');
+	is(ask($d, 'POST', '/api/upload/raw', result())->{status}, 201, 'a run while there is room');
+	system('cat /dev/zero >small/rest 2>/dev/null');
+	for (["$d->{store}: its disk is full: make room there, then do this again; what was stored before is safe"],
+		['the body cannot be kept: the disk of --jobs-dir is full: make room there, then do this again',
+			generated_texts => ['x' x 100_000]]) {
+		my ($why, @more) = @$_;
+		my $answer = { status => 201 };
+
+		# The log of SQLite may have room for some.
+		for (my $k = 0; $answer->{status} == 201 && $k < 100; $k++) {
+			$answer = ask($d, 'POST', '/api/upload/raw', json_text({ %{json_of(result())}, @more }));
+		}
+		is("$answer->{status} $answer->{reason}", '507 Insufficient Storage', 'without room');
+		is($answer->{json}{detail}, $why, 'and why');
+	}
+	like(slurp('full.jsonl'), qr/"level": "error", .*"status": 507/, 'which is an error in the log');
+	unlink 'small/rest';
+	is(ask($d, 'POST', '/api/upload/raw', result())->{status}, 201, 'with room again');
+	is($d->stop, 0, 'it ends');
 	unlink 'small/rest', 'small/runs.db-wal', 'small/runs.db-shm';
 	system('mount -o remount,ro small') == 0 or die;
 	$r = run(args => ['export', '--store', 'small/runs.db']);

@@ -49,8 +49,13 @@ for my $url (@stores) {
 
 	# ---- backup, restore, convert ----
 
-	check_run("$kind: backup", run(args => ['backup', 'runs.backup', @store]), { status => 0,
-		out => ['runs.backup holds the store'] });
+	check_run("$kind: backup", run(args => ['backup', "$kind.backup", @store]), { status => 0,
+		out => ["$kind.backup holds the store"] });
+	check_run("$kind: a backup is not replaced", run(args => ['backup', "$kind.backup", @store]),
+		{ status => 2, err => "profllm backup: $kind.backup exists already: choose another name, or "
+		. 'add --force to replace it' });
+	check_run("$kind: unless it is forced", run(args => ['backup', "$kind.backup", '--force', @store]),
+		{ status => 0, out => ["$kind.backup holds the store"] });
 	check_run("$kind: nothing is wrong", run(args => ['store', 'check', @store]), { status => 0,
 		out => ['nothing is wrong'] });
 	check_run("$kind: remove says how many", run(args => [qw(store remove exp_a exp_b), @store]),
@@ -67,9 +72,9 @@ for my $url (@stores) {
 	$r = run(args => ['export', @store, '--columns', 'run_id']);
 	is($r->{out}, "run_id\r\nexp_c\r\n", "$kind: they are gone");
 	check_run("$kind: a store that holds something is not replaced",
-		run(args => ['restore', 'runs.backup', @store]),
+		run(args => ['restore', "$kind.backup", @store]),
 		{ status => 2, err => 'profllm restore: *is not empty; --force replaces what it holds' });
-	check_run("$kind: unless it is forced", run(args => ['restore', 'runs.backup', '--force', @store]),
+	check_run("$kind: unless it is forced", run(args => ['restore', "$kind.backup", '--force', @store]),
 		{ status => 0 });
 	$r = run(args => ['export', @store, qw(--columns run_id --sort run_id)]);
 	is($r->{out}, "run_id\r\nexp_a\r\nexp_b\r\nexp_c\r\n", "$kind: everything is there again");

@@ -395,9 +395,6 @@ sub attempt {
 
 	if (@why) {
 		my $place = place($point);
-		# A claimed file whose size is unknown stays: it might hold the result.
-		@why = grep { !/^(\S+) is half of JSON$/ || $run->{files}{$1} ne '' } @why
-			if $kinds[$point->{kind}] eq 'stat' && $place =~ /^give_up /;
 		# What the machine does not say of itself is no row of the table.
 		@why = grep { !/benchmark_results\.md differs$/ } @why
 			if $place =~ /^count_numbered |< cpu_brand /;

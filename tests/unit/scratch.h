@@ -8,6 +8,10 @@
 #pragma once
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "core/base/file.h"
+#include "core/base/mem.h"
 
 static char dir[] = "/tmp/profllm-unit-XXXXXX";
 
@@ -24,4 +28,19 @@ static int remove_dir(void **state)
 	(void)state;
 	snprintf(command, sizeof command, "rm -rf %s", dir);
 	return system(command);
+}
+
+/* Writes dir/name, which may be in a folder of its own, and returns the path. */
+static inline const char *scratch_put(struct arena *a, const char *name, const char *text)
+{
+	char *path = arena_printf(a, "%s/%s", dir, name);
+	char *slash = strrchr(path, '/');
+	struct err e = { 0 };
+
+	*slash = '\0';
+	assert_int_equal(file_mkdirs(path, &e), 0);
+	*slash = '/';
+	if (file_write_atomic(path, str_of(text), &e) < 0)
+		fail_msg("%s", e.text);
+	return path;
 }

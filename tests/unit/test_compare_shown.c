@@ -22,20 +22,6 @@
 
 #define COUNT(x) (sizeof(x) / sizeof(*(x)))
 
-static const char *put(struct arena *a, const char *name, const char *text)
-{
-	char *path = arena_printf(a, "%s/%s", dir, name);
-	char *slash = strrchr(path, '/');
-	struct err e = { 0 };
-
-	*slash = '\0';
-	assert_int_equal(file_mkdirs(path, &e), 0);
-	*slash = '/';
-	if (file_write_atomic(path, str_of(text), &e) < 0)
-		fail_msg("%s", e.text);
-	return path;
-}
-
 static const char *result(struct arena *a, double throughput, double ttft, const char *more)
 {
 	return arena_printf(a, "{\"model_id\": \"m\", \"request_rate\": \"inf\", \"completed\": 100, "
@@ -94,7 +80,7 @@ static void three_sides(void **state)
 			double v = (k ? 1.25 : 1) * (100 + 80 * (double)(i % 4)) *
 				   (1 + 0.01 * (double)(i / 4));
 
-			put(&a, arena_printf(&a, "%s/%zu.json", side[k], i),
+			scratch_put(&a, arena_printf(&a, "%s/%zu.json", side[k], i),
 			    result(&a, v, 10 + (double)(i % 4) + 0.01 * (double)i,
 				   arena_printf(&a, ", \"max_concurrency\": %zu, \"random_input_len\": "
 						"%d", k == 2 ? 99 : 4 + 4 * (i % 2),
@@ -159,11 +145,11 @@ static void sweeps(void **state)
 				   result(&a, (100 + (double)i) * (1 + 0.1 * (double)k), 10,
 					  more(&a, i)));
 		buf_add_text(&runs, "]");
-		put(&a, arena_printf(&a, "sweep%zu/SERVE--x=1/summary.json", k), runs.data);
-		put(&a, arena_printf(&a, "sweep%zu/SERVE--x=2/summary.json", k), runs.data);
+		scratch_put(&a, arena_printf(&a, "sweep%zu/SERVE--x=1/summary.json", k), runs.data);
+		scratch_put(&a, arena_printf(&a, "sweep%zu/SERVE--x=2/summary.json", k), runs.data);
 		/* Next to a run's folder, or in it. */
 		if (servers[k])
-			put(&a, arena_printf(&a, k == 1 ? "sweep%zu/SERVE--x=1/servers.json" :
+			scratch_put(&a, arena_printf(&a, k == 1 ? "sweep%zu/SERVE--x=1/servers.json" :
 					     "sweep%zu/servers.json", k), servers[k]);
 		buf_release(&runs);
 	}
@@ -188,15 +174,15 @@ static void gated(void **state)
 	const char *path[5];
 
 	(void)state;
-	path[0] = put(&a, "one/a.json", result(&a, 100, 15, ", \"own\": {\"number\": 3}"));
-	path[1] = put(&a, "many/list.json", arena_printf(&a, "[%s, %s, %s]", result(&a, 40, 25, ""),
+	path[0] = scratch_put(&a, "one/a.json", result(&a, 100, 15, ", \"own\": {\"number\": 3}"));
+	path[1] = scratch_put(&a, "many/list.json", arena_printf(&a, "[%s, %s, %s]", result(&a, 40, 25, ""),
 		  result(&a, 100, 10, ", \"experiment\": \"crowd\""), result(&a, 60, 30, ", \"experiment\": \"b\"")));
-	put(&a, "many/one.json", result(&a, 45, 19, ""));
-	put(&a, "many/profiled.json", result(&a, 1, 999, ", \"profllm\": {\"profiled\": true}"));
-	put(&a, "many/else.json", "{\"a\": 1}");
+	scratch_put(&a, "many/one.json", result(&a, 45, 19, ""));
+	scratch_put(&a, "many/profiled.json", result(&a, 1, 999, ", \"profllm\": {\"profiled\": true}"));
+	scratch_put(&a, "many/else.json", "{\"a\": 1}");
 	path[2] = arena_printf(&a, "%s/many", dir);
 	path[3] = "/dev/null/none";
-	path[4] = put(&a, "none/else.json", "{\"a\": 1}");
+	path[4] = scratch_put(&a, "none/else.json", "{\"a\": 1}");
 	for (size_t i = 0; i < COUNT(path); i++)
 		for (size_t k = 0; k < COUNT(condition); k++) {
 			struct gate_log log = { .a = &a };

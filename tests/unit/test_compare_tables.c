@@ -19,20 +19,6 @@
 #include "answers.h"
 #include "scratch.h"
 
-static const char *put(struct arena *a, const char *name, const char *text)
-{
-	char *path = arena_printf(a, "%s/%s", dir, name);
-	char *slash = strrchr(path, '/');
-	struct err e = { 0 };
-
-	*slash = '\0';
-	assert_int_equal(file_mkdirs(path, &e), 0);
-	*slash = '/';
-	if (file_write_atomic(path, str_of(text), &e) < 0)
-		fail_msg("%s", e.text);
-	return path;
-}
-
 static void check_file(struct arena *a, const char *name)
 {
 	struct err e = { 0 };
@@ -81,9 +67,9 @@ static void tables(void **state)
 	const char *path[3];
 
 	(void)state;
-	path[0] = put(&a, "old/benchmark_results.json", rows(&a, 1));
-	path[1] = put(&a, "new/benchmark_results.json", rows(&a, 1.25));
-	path[2] = put(&a, "none/benchmark_results.json", "[]");
+	path[0] = scratch_put(&a, "old/benchmark_results.json", rows(&a, 1));
+	path[1] = scratch_put(&a, "new/benchmark_results.json", rows(&a, 1.25));
+	path[2] = scratch_put(&a, "none/benchmark_results.json", "[]");
 	for (size_t i = 0; i < 3; i++)
 		for (size_t n = 1; n <= 2; n++) {
 			struct tables_opts o = {
@@ -159,7 +145,7 @@ static void folders(void **state)
 	path[0] = arena_printf(&a, "%s/one", dir);
 	path[1] = arena_printf(&a, "%s/two", dir);
 	for (int i = 0; i < 12; i++)
-		put(&a, arena_printf(&a, "%s/r%d.json", i % 2 ? "one" : "two", i),
+		scratch_put(&a, arena_printf(&a, "%s/r%d.json", i % 2 ? "one" : "two", i),
 		    arena_printf(&a, record, i / 6, 4 << i / 2 % 3, 100 + 10 * i, 10 + 3 * i,
 				 5 + i));
 	o.html_dir = arena_printf(&a, "%s/folders", dir);
@@ -167,7 +153,7 @@ static void folders(void **state)
 	check_tables(&a, &o, path, 2);
 	check_file(&a, "sheets/a-model-of-a-rather-long-name-n__Median.csv");
 	check_file(&a, "sheets/a-model-of-a-rather-long-na_2__Median.csv");
-	path[0] = put(&a, "spelt/a.json",
+	path[0] = scratch_put(&a, "spelt/a.json",
 		      "[{\"Model\": \"m\", \"tp_size\": 2, \"max_concurrency\": 4, \"Output Tput (tok/s)\": 90, "
 		      "\"Median TTFT (ms)\": 25, \"Median\": 8, \"P99\": 9}, "
 		      "{\"Model\": \"m\", \"tp_size\": 2, \"max_concurrency\": 16.0, "
@@ -176,12 +162,12 @@ static void folders(void **state)
 		      "{\"Model\": \"m\", \"tp_size\": 2, \"max_concurrency\": null, \"Output Tput (tok/s)\": 7}, "
 		      "{\"Model\": \"m\", \"tp_size\": 2, \"max_concurrency\": \"all\", "
 		      "\"Output Tput (tok/s)\": 8, \"Median TTFT (ms)\": 1, \"Median\": 2, \"P99\": 3}]");
-	path[1] = put(&a, "spelt/b.json",
+	path[1] = scratch_put(&a, "spelt/b.json",
 		      "[{\"Model\": \"m\", \"TP Size\": 4, \"Concurrency\": 4, \"Output Tput (tok/s)\": 99, "
 		      "\"Median TTFT (ms)\": 20, \"Median\": 7, \"P99\": 9}, "
 		      "{\"Model\": \"m\", \"TP Size\": 4, \"Concurrency\": 16, \"Output Tput (tok/s)\": 199, "
 		      "\"Median TTFT (ms)\": 29.5, \"Median\": 120, \"P99\": 130}]");
-	path[2] = put(&a, "spelt/c.json", "[{\"tp\": 1}]");
+	path[2] = scratch_put(&a, "spelt/c.json", "[{\"tp\": 1}]");
 	o.csv_dir = "";
 	check_tables(&a, &o, path, 2);
 	o.xaxis = "TP Size";
@@ -209,9 +195,9 @@ static void sizes(void **state)
 		buf_printf(&text, "%s%s", i ? "," : "[",
 			   row(&a, "m", 8, COMPARE_SIDES_MAX + 1 - i, 1, 9, 8, 7));
 	buf_add_text(&text, "]");
-	check_tables(&a, &o, (const char *[]){ put(&a, "sizes/65.json", text.data) }, 1);
+	check_tables(&a, &o, (const char *[]){ scratch_put(&a, "sizes/65.json", text.data) }, 1);
 	check_file(&a, "splits/tp16_pp1/benchmark_results.json");
-	check_tables(&a, &o, (const char *[]){ put(&a, "sizes/none.json", "[{\"Test name\": "
+	check_tables(&a, &o, (const char *[]){ scratch_put(&a, "sizes/none.json", "[{\"Test name\": "
 					       "\"latency_m\"}]") }, 1);
 	buf_release(&text);
 	arena_release(&a);
@@ -237,19 +223,19 @@ static void markdown(void **state)
 	struct err e = { 0 };
 
 	(void)state;
-	put(&a, "md/serving_m_tp2_qps_inf.json", record);
-	put(&a, "md/serving_m_tp2_qps_inf.commands", commands);
-	put(&a, "md/serving_without.json", record);
-	put(&a, "md/latency_m.json", "{\"avg_latency\": 1.5, \"latencies\": [1.25, 1.75], "
+	scratch_put(&a, "md/serving_m_tp2_qps_inf.json", record);
+	scratch_put(&a, "md/serving_m_tp2_qps_inf.commands", commands);
+	scratch_put(&a, "md/serving_without.json", record);
+	scratch_put(&a, "md/latency_m.json", "{\"avg_latency\": 1.5, \"latencies\": [1.25, 1.75], "
 	    "\"percentiles\": {\"10\": 1.25, \"50\": 1.5, \"90\": 1.75, \"99\": 1.75}}");
-	put(&a, "md/latency_m.commands", "{\"latency_command\": \"vllm bench latency\", "
+	scratch_put(&a, "md/latency_m.commands", "{\"latency_command\": \"vllm bench latency\", "
 	    "\"gpu_type\": \"H100\"}");
-	put(&a, "md/throughput_m.json", "{\"elapsed_time\": 2.5, \"num_requests\": 100, "
+	scratch_put(&a, "md/throughput_m.json", "{\"elapsed_time\": 2.5, \"num_requests\": 100, "
 	    "\"total_num_tokens\": 20000, \"requests_per_second\": 40, \"tokens_per_second\": 8000}");
-	put(&a, "md/throughput_m.commands", "{\"throughput_command\": \"vllm bench throughput\", "
+	scratch_put(&a, "md/throughput_m.commands", "{\"throughput_command\": \"vllm bench throughput\", "
 	    "\"gpu_type\": \"H100\"}");
-	put(&a, "md/odd.json", "{\"a\": 1}");
-	put(&a, "md/broken.json", "{");
+	scratch_put(&a, "md/odd.json", "{\"a\": 1}");
+	scratch_put(&a, "md/broken.json", "{");
 	if (markdown_report(arena_printf(&a, "%s/md", dir), &lines, &e) < 0)
 		fail_msg("%s", e.text);
 	answers_release(&lines);

@@ -376,6 +376,38 @@ static void test_no_writes(void **state)
 	with_stores(no_writes);
 }
 
+/* ---- a database whose disk is full, as it says ---- */
+
+static void disk_full(const char *url)
+{
+	struct put_result out[2];
+	struct arena a = { 0 };
+	struct store *s;
+	struct err why = { 0 };
+
+	if (!str_starts(str_of(url), STR("postgres")))
+		return;
+	s = open_store(url, false);
+	say(url, "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION"
+		 " 'could not extend file: No space left' USING ERRCODE = '53100'; END $$;"
+		 " CREATE TRIGGER full_disk BEFORE INSERT ON documents EXECUTE FUNCTION full_disk()");
+	assert_int_equal(store_put(s, make_runs(&a, "a", 0, 2), 2, STR("tester"), &a, out, &why), -1);
+	assert_int_equal(why.kind, ERR_DISK_FULL);
+	assert_true(str_starts(str_of(why.text), STR("PostgreSQL: its disk is full: make room there, then "
+		"do this again; what was stored before is safe (ERROR: could not extend file: No space left")));
+	say(url, "DROP FUNCTION full_disk CASCADE");
+	put_some(s, "a", 0, 2);
+	check_clean(s);
+	store_close(s);
+	arena_release(&a);
+}
+
+static void test_disk_full(void **state)
+{
+	(void)state;
+	with_stores(disk_full);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -385,6 +417,7 @@ int main(void)
 		cmocka_unit_test(test_divided_later),
 		cmocka_unit_test(test_held_open),
 		cmocka_unit_test(test_no_writes),
+		cmocka_unit_test(test_disk_full),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -148,7 +148,7 @@ const char *http_status_reason(unsigned status)
 		{ 499, "Client Closed Request" }, { 500, "Internal Server Error" },
 		{ 501, "Not Implemented" }, { 502, "Bad Gateway" },
 		{ 503, "Service Unavailable" }, { 504, "Gateway Timeout" },
-		{ 505, "HTTP Version Not Supported" },
+		{ 505, "HTTP Version Not Supported" }, { 507, "Insufficient Storage" },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)

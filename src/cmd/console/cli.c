@@ -330,12 +330,12 @@ int target_make(const char *what, const char *path, struct err *e)
 
 static _Atomic(const char *) claimed; /* an empty file's name; NULL: there is none */
 
-/* Removes the file if nothing was written to it. */
+/* Removes the file if nothing was written to it. A size that cannot be read is that of the claim. */
 static void give_up(const char *path)
 {
 	struct stat st;
 
-	if (path && stat(path, &st) == 0 && st.st_size == 0)
+	if (path && (stat(path, &st) < 0 || st.st_size == 0))
 		unlink(path);
 }
 
@@ -380,13 +380,19 @@ int target_name(struct target *t, const struct report_facts *f, const char *dir,
 	return t->path ? 0 : -1;
 }
 
-void target_release(struct target *t)
+void target_written(struct target *t)
 {
 	const char *path = t->path;
 
 	atomic_compare_exchange_strong(&claimed, &path, NULL);
+	t->is_claimed = false;
+}
+
+void target_release(struct target *t)
+{
 	if (t->is_claimed)
 		give_up(t->path);
+	target_written(t);
 	free(t->path);
 	*t = (struct target){ 0 };
 }

@@ -90,6 +90,8 @@ struct target {
  */
 int target_name(struct target *t, const struct report_facts *f, const char *dir,
 		const char *filename, bool is_shared, struct err *e);
+/* The result is in the file, which stays from now on. */
+void target_written(struct target *t);
 void target_release(struct target *t);
 
 /*

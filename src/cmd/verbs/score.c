@@ -354,6 +354,8 @@ static int write_files(const struct score_choice *o, const struct report *r, str
 				 o->append_result || !o->save_result, e);
 	if (rc == 0 && (plot(o, r, t.path, e) < 0 || save(o, r, t.path, e) < 0))
 		rc = -1;
+	if (rc == 0)
+		target_written(&t);
 	target_release(&t);
 	return rc;
 }

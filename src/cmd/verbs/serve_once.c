@@ -224,7 +224,7 @@ static int name_result(struct talk *talk, const struct point *point, struct err 
 			   o->append_result, e);
 }
 
-static int save(const struct talk *talk, const struct scored *scored, struct err *e)
+static int save(struct talk *talk, const struct scored *scored, struct err *e)
 {
 	const struct serve_opts *o = talk->opts;
 	struct buf json = { 0 };
@@ -235,6 +235,8 @@ static int save(const struct talk *talk, const struct scored *scored, struct err
 	rc = report_result_json(&scored->report, &json, e);
 	if (rc == 0)
 		rc = report_save(talk->target.path, buf_str(&json), o->append_result, e);
+	if (rc == 0)
+		target_written(&talk->target);
 	if (rc == 0 && run_pytorch_is_wanted())
 		rc = run_pytorch_save(o, talk->target.path, buf_str(&json), e);
 	buf_release(&json);

@@ -42,6 +42,7 @@ static const struct keep_opts defaults = { 0 };
 
 static const struct opt backup_rows[] = {
 	R(file, "FILE", .flags = OPT_POSITIONAL, .help = "the file to write"),
+	R(is_forced, "force", .help = "replace the file if it exists"),
 	STORE,
 };
 const struct opt_set cmd_backup_set = SET("backup", backup_rows,
@@ -131,6 +132,9 @@ int cmd_backup(struct cli *c, void *opts)
 
 	if (!o->file)
 		return err_set(e, ERR_USAGE, "FILE is missing: the file to write");
+	if (!o->is_forced && file_exists(o->file))
+		return err_set(e, ERR_USAGE, "%s exists already: choose another name, or add --force to "
+			       "replace it", o->file);
 	if (keep_open_source(o, &store, e) < 0)
 		return -1;
 	rc = store_backup(store, o->file, e);

@@ -92,6 +92,10 @@ static int fail(struct postgres *p, const PGresult *r, struct err *e)
 	if (!strcmp(state, "55P03"))
 		return err_set(e, ERR_STORE_BUSY, "PostgreSQL: another process has been writing for %d s",
 			       STORE_WRITER_SECONDS);
+	if (!strcmp(state, "53100"))
+		return err_set(e, ERR_DISK_FULL, "PostgreSQL: its disk is full: make room there, then do "
+			       "this again; what was stored before is safe (%s)",
+			       said(lib.PQresultErrorMessage(r), text));
 	/* 53: out of something; 57: shut down; 58: the system under it. */
 	if (!strncmp(state, "53", 2) || !strncmp(state, "57", 2) || !strncmp(state, "58", 2))
 		return err_set(e, ERR_IO, "PostgreSQL: %s", said(lib.PQresultErrorMessage(r), text));
