@@ -17,6 +17,7 @@
 #define GPU_BYTES_MAX 200
 #define GPUS_SHOWN 200       /* kinds of GPU among the runs, most runs first */
 #define PRICES_KEPT_MAX 500
+#define PRICE_TRIES 10       /* while others change the same price */
 #define USD_MAX 1e6          /* of an hour */
 #define WATTS_MAX 1e6
 
@@ -237,14 +238,15 @@ static int put_price(const struct web_request *r, struct web_answer *a, const st
 	json_end_object(&w);
 	put.body = buf_str(&text);
 	if (!isnan(p->usd) || !isnan(p->watts))
-		rc = store_preset_put(r->store, KIND, &put, (double)NAN, e);
+		rc = store_preset_put(r->store, KIND, &put, p->preset ? p->at_s : (double)NAN, e);
 	else if (p->preset)
 		rc = store_preset_drop(r->store, KIND, p->preset, e);
 	buf_release(&text);
 	return rc < 0 ? asked_usage(a, 409, e) : 0;
 }
 
-static int price_change(const struct web_request *r, struct web_answer *a, struct err *e)
+/* Changes the members that the request has; the others stay as the store has them now. */
+static int change_once(const struct web_request *r, struct web_answer *a, struct err *e)
 {
 	struct price new = { .gpu = r->id[0], .usd = NAN, .watts = NAN };
 	struct preset *p;
@@ -266,6 +268,20 @@ static int price_change(const struct web_request *r, struct web_answer *a, struc
 	    asked_who(r, a, &new.who, e) < 0)
 		return -1;
 	return put_price(r, a, &new, e);
+}
+
+static int price_change(const struct web_request *r, struct web_answer *a, struct err *e)
+{
+	int rc = -1;
+
+	/* 409: someone else changed this price between reading and writing it. */
+	for (int tries = 0; rc < 0 && tries < PRICE_TRIES; tries++) {
+		a->status = 0;
+		rc = change_once(r, a, e);
+		if (a->status != 409)
+			return rc;
+	}
+	return rc;
 }
 
 static const struct web_route routes[] = {

@@ -245,6 +245,16 @@ static void presets(const char *url)
 	other.body = STR("lost");
 	refuses(store_preset_put(s, "preset", &other, first_s, e), "another window");
 	assert_true(other.at_s == yours.at_s);
+	/* Nor what another machine saved, whose clock is behind. */
+	refuses(store_preset_put(s, "preset", &other, yours.at_s + 9, e), "another window");
+	/* A new name alone leaves the body as others have saved it, and the other way round. */
+	other = (struct preset){ .id = yours.id, .name = STR("theirs") };
+	must(put(s, "preset", &other, e));
+	other = (struct preset){ .id = yours.id, .body = STR("[]") };
+	must(put(s, "preset", &other, e));
+	must(store_presets(s, "preset", &a, &p, &n, e));
+	assert_true(str_is(p[1].name, "theirs") && str_is(p[1].body, "[]"));
+	must(put(s, "preset", &yours, e));
 	must(store_presets(s, "preset", &a, &p, &n, e));
 	assert_int_equal(n, 2);
 	assert_true(str_is(p[0].name, "mine") && str_is(p[0].body, "{\"and\": []}"));
