@@ -271,7 +271,7 @@ static void presets(const char *url)
 	refuses(put(s, "board", &mine, e), "there is no board");
 	must(store_preset_drop(s, "preset", mine.id, e));
 	refuses(store_preset_drop(s, "preset", mine.id, e), "there is no preset");
-	refuses(put(s, "preset", &mine, e), "there is no preset");
+	refuses(put(s, "preset", &mine, e), "there is no view");
 	store_close(s);
 	arena_release(&a);
 }
@@ -345,6 +345,7 @@ static void traces(const char *url)
 	assert_int_not_equal(free_id, id);
 	must(store_trace_put(s, run, STR("two"), two, &again, e));
 	refuses(store_trace_put(s, run + 9, STR("x"), two, &again, e), "there is no run");
+	refuses(store_trace_put(s, run, STR("none"), trace_file(&a, "none", ""), &again, e), "none is empty");
 	must(store_traces(s, run, &a, &t, &n, e));
 	assert_int_equal(n, 2);
 	assert_true(str_is(t[1].name, "rank0.json.gz"));

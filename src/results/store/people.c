@@ -285,24 +285,25 @@ static int put_preset(struct store_write *w, const char *kind, struct preset *p,
 				 db_text(str_of(kind)) };
 	struct db_value same[3] = { db_text(name), db_int(p->id), v[4] };
 	int64_t other, *out = &p->id;
+	const char *word = strcmp(kind, "preset") ? kind : "view"; /* as the pages call it */
 
 	if (db_integer(w->db, "SELECT id FROM presets WHERE name = $1 AND id <> $2 AND kind = $3",
 		       same, 3, 0, &other, e) < 0)
 		return -1;
 	if (other)
-		return err_set(e, ERR_USAGE, "there is already a %s with the name %.*s", kind,
+		return err_set(e, ERR_USAGE, "there is already a %s with the name %.*s", word,
 			       (int)name.n, name.p);
 	if (p->id) {
 		if (db_run(w->db, "SELECT at FROM presets WHERE id = $1 AND kind = $2", &v[3], 2, take_at,
 			   &last_s, e) < 0)
 			return -1;
 		if (isnan(last_s))
-			return err_set(e, ERR_USAGE, "there is no %s with the number %lld", kind,
+			return err_set(e, ERR_USAGE, "there is no %s with the number %lld", word,
 				       (long long)p->id);
 		if (last_s > was_s || last_s < was_s) { /* not "later": clocks differ */
 			p->at_s = last_s;
 			return err_set(e, ERR_USAGE, "this %s was changed in another window after it was "
-				       "shown here, so this change was not saved", kind);
+				       "shown here, so this change was not saved", word);
 		}
 		p->at_s = at_s;
 		return db_do(w->db, "UPDATE presets SET name = COALESCE(NULLIF($1, ''), name),"
