@@ -33,6 +33,7 @@ function Actions({ t, isReadOnly }: { t: Trace; isReadOnly: boolean }): ReactNod
 	if (t.state !== 'here')
 		return <span className="tag warn">{STATE[t.state]}</span>;
 	const remove = (): void => {
+		setAsked(false);
 		change('DELETE', `/api/traces/${t.id}`).then(() => {
 			toast('The trace was removed.');
 			refresh();
