@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "core/base/clock.h"
 #include "core/base/str.h"
 #include "host/engine/args.h"
 #include "results/analyse/analyse.h"
@@ -125,9 +126,9 @@ static void put_requests(struct badges *b, const struct row *r)
 		    "%.0f of %.0f requests failed (%.1f %%).", failed.number, all,
 		    100 * failed.number / all);
 	}
-	if (completed.kind == VALUE_NUMBER && completed.number < BADGE_REQUESTS_MIN)
-		put(b, "warn", "few_requests", "Only %.0f requests completed: tail percentiles depend on "
-		    "single requests.", completed.number);
+	if (completed.kind == VALUE_NUMBER && completed.number > 0 && completed.number < BADGE_REQUESTS_MIN)
+		put(b, "warn", "few_requests", "Only %.0f request%s completed: tail percentiles depend on "
+		    "single requests.", completed.number, completed.number > 1 ? "s" : "");
 }
 
 static bool has_group(const struct row *r, const char *prefix)
@@ -146,6 +147,10 @@ static void put_missing(struct badges *b, const struct row *r, const struct json
 	if (!has_group(r, "environment.") && !has_group(r, "hardware."))
 		put(b, "warn", "no_environment",
 		    "Machine and versions are not recorded.");
+	if (cell_of(r, "timestamp").kind == VALUE_NUMBER &&
+	    cell_of(r, "timestamp").number > (double)clock_real_ns() / 1e9 + READ_FUTURE_S)
+		put(b, "warn", "future", "Its time is in the future, so it counts as the newest run until "
+		    "then: the clock of the machine that measured it may be wrong.");
 	if (cell_of(r, "server.model").kind == VALUE_ABSENT)
 		put(b, "warn", "no_model", "Model not recorded.");
 }

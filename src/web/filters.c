@@ -514,7 +514,7 @@ static int put_preset(const struct web_request *r, struct web_answer *a, struct 
 	double was_s = json_real(was, (double)NAN);
 
 	if (store_preset_put(r->store, saved_kind(r), &put, was_s, e) < 0) {
-		if (put.at_s > was_s)
+		if (e->code == ERR_USAGE && put.at_s > 0)
 			a->pointer = STR("/was");
 		return asked_usage(a, 409, e);
 	}
@@ -574,8 +574,7 @@ static int preset_change(const struct web_request *r, struct web_answer *a, stru
 		return asked_refuse(a, 422, e, "all %ss together may have at most %u bytes "
 				    "(PRESETS_BYTES_MAX); delete some of them", saved_kind(r),
 				    PRESETS_BYTES_MAX);
-	return put_preset(r, a, (struct preset){ .id = id, .name = name.n ? name : old->name,
-						 .body = body.n ? body : old->body }, e);
+	return put_preset(r, a, (struct preset){ .id = id, .name = name, .body = body }, e);
 }
 
 static int preset_drop(const struct web_request *r, struct web_answer *a, struct err *e)

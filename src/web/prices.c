@@ -17,6 +17,7 @@
 #define GPU_BYTES_MAX 200
 #define GPUS_SHOWN 200       /* kinds of GPU among the runs, most runs first */
 #define PRICES_KEPT_MAX 500
+#define PRICE_TRIES 10       /* while others change the same price */
 #define USD_MAX 1e6          /* of an hour */
 #define WATTS_MAX 1e6
 
@@ -205,9 +206,25 @@ static int prices(const struct web_request *r, struct web_answer *a, struct err 
 	return 0;
 }
 
+/* "was": what the member was when the user read it; now: what it is. */
+static int check_was(const struct web_request *r, struct web_answer *a, const char *what, double now,
+		     struct err *e)
+{
+	const struct json_value *v = json_get(r->body, "was");
+	double was = json_real(v, NAN);
+
+	if (v && v->kind != JSON_NULL && isnan(was))
+		return asked_wrong(a, e, r->arena, "/was", "a number or null");
+	if (!v || (isnan(was) == isnan(now) && !(was < now || was > now)))
+		return 0;
+	a->pointer = STR("/was");
+	return asked_refuse(a, 409, e, "the %s of %.*s was changed in another window after it was shown "
+			    "here, so this change was not saved", what, (int)r->id[0].n, r->id[0].p);
+}
+
 /* A number above 0, or null, which removes it; when the member is missing, *out stays. */
 static int read_amount(const struct web_request *r, struct web_answer *a, const char *name,
-		       double max, double *out, struct err *e)
+		       const char *what, double max, double now, double *out, struct err *e)
 {
 	const struct json_value *v = json_get(r->body, name);
 	double given = json_real(v, NAN);
@@ -218,6 +235,8 @@ static int read_amount(const struct web_request *r, struct web_answer *a, const 
 		return asked_wrong(a, e, r->arena, arena_printf(r->arena, "/%s", name),
 				   arena_printf(r->arena, "a number above 0 and at most %.0f, or null to "
 						"remove it", max));
+	if (check_was(r, a, what, now, e) < 0)
+		return -1;
 	*out = v->kind == JSON_NULL ? NAN : given;
 	return 0;
 }
@@ -237,16 +256,17 @@ static int put_price(const struct web_request *r, struct web_answer *a, const st
 	json_end_object(&w);
 	put.body = buf_str(&text);
 	if (!isnan(p->usd) || !isnan(p->watts))
-		rc = store_preset_put(r->store, KIND, &put, (double)NAN, e);
+		rc = store_preset_put(r->store, KIND, &put, p->preset ? p->at_s : (double)NAN, e);
 	else if (p->preset)
 		rc = store_preset_drop(r->store, KIND, p->preset, e);
 	buf_release(&text);
 	return rc < 0 ? asked_usage(a, 409, e) : 0;
 }
 
-static int price_change(const struct web_request *r, struct web_answer *a, struct err *e)
+/* Changes the members that the request has; the others stay as the store has them now. */
+static int change_once(const struct web_request *r, struct web_answer *a, struct err *e)
 {
-	struct price new = { .gpu = r->id[0], .usd = NAN, .watts = NAN };
+	struct price new = { .gpu = r->id[0], .usd = NAN, .watts = NAN }, shown;
 	struct preset *p;
 	size_t n;
 
@@ -260,12 +280,28 @@ static int price_change(const struct web_request *r, struct web_answer *a, struc
 	if (!new.preset && n >= PRICES_KEPT_MAX)
 		return asked_refuse(a, 422, e, "there are prices of %zu GPUs, and more are not kept "
 				    "(PRICES_KEPT_MAX); remove some of them", n);
-	if (asked_object(r, a, "usd_per_hour power_w who", e) < 0 ||
-	    read_amount(r, a, "usd_per_hour", USD_MAX, &new.usd, e) < 0 ||
-	    read_amount(r, a, "power_w", WATTS_MAX, &new.watts, e) < 0 ||
+	shown = new;
+	add_board(&shown);
+	if (asked_object(r, a, "usd_per_hour power_w was who", e) < 0 ||
+	    read_amount(r, a, "usd_per_hour", "price", USD_MAX, shown.usd, &new.usd, e) < 0 ||
+	    read_amount(r, a, "power_w", "power", WATTS_MAX, shown.watts, &new.watts, e) < 0 ||
 	    asked_who(r, a, &new.who, e) < 0)
 		return -1;
 	return put_price(r, a, &new, e);
+}
+
+static int price_change(const struct web_request *r, struct web_answer *a, struct err *e)
+{
+	int rc = -1;
+
+	/* 409 but for "was": someone else changed this price between reading and writing it. */
+	for (int tries = 0; rc < 0 && tries < PRICE_TRIES; tries++) {
+		a->status = 0;
+		rc = change_once(r, a, e);
+		if (a->status != 409 || a->pointer.n)
+			return rc;
+	}
+	return rc;
 }
 
 static const struct web_route routes[] = {

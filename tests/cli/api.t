@@ -740,5 +740,23 @@ is(total(shown => 'all'), $usual + 1, 'an excluded run is not usually counted');
 is(total(shown => 'excluded'), 1, 'but by itself');
 is(ask($d, DELETE => "/api/data/experiments/$one/exclusion")->{status}, 200, 'taken back');
 is(total(), $usual + 1, 'it counts again');
+
+# Two people change the price and the power of one GPU at once: neither undoes what the other saved.
+sub lost {
+	my ($key) = @_;
+	my ($price, $n) = ('/api/settings/prices/at-once', 0);
+
+	for my $value (1 .. 40) {
+		$n++ if ask($d, PUT => $price, { $key => $value })->{status} != 200;
+		$n++ if ask($d, GET => '/api/settings/prices')->{json}{items}[-1]{$key} != $value;
+	}
+	return $n;
+}
+ask($d, PUT => '/api/settings/prices/at-once', { usd_per_hour => 9, power_w => 9 });
+my $second = fork;
+POSIX::_exit(lost('power_w')) unless $second;
+is(lost('usd_per_hour'), 0, 'prices at once: nothing of the first is lost');
+waitpid $second, 0;
+is($? >> 8, 0, '... nor of the second');
 is($d->stop, 0, 'the dashboard ends with 0');
 done_testing();

@@ -360,6 +360,8 @@ static void put_load(struct rig *r, const struct load *l)
 {
 	rig_text(r, "hardware.gpu", l->gpu);
 	rig_number(r, "server.tensor_parallel_size", l->tp);
+	if (l->tp > 0)
+		rig_number(r, "gpus_used", l->tp);
 	rig_number(r, "benchmark.request_rate", l->offered);
 	rig_number(r, "benchmark.max_concurrency", l->many);
 	rig_number(r, "request_throughput", l->rate);
@@ -649,11 +651,34 @@ static void failing_loads(void **state)
 	rig_end(&r);
 }
 
+/* One GPU each is supposed, and said, only where no configuration says how many it has. */
+static void gpus_that_no_run_says(void **state)
+{
+	const struct load none = { "A", 0, 10, 0, 9.52, 20, 0 }, eight = { "B", 8, 10, 0, 10, 20, 0 };
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	put_load(&r, &none);
+	v = rig_ask(&r, analyse_capacity, "{\"rate\": null, \"slo\": null}");
+	assert_non_null(strstr(r.text.data, "\"rate\": 6.6,")); /* not 6.6000000000000005 */
+	rig_near(v, "configurations/0/gpus_per_server", 1);
+	assert_true(rig_has_note(v, "so one each is assumed"));
+	put_load(&r, &eight);
+	v = rig_ask(&r, analyse_capacity, ASK);
+	rig_near(v, "configurations/0/gpus_per_server", 8);
+	rig_near(v, "configurations/1/gpus_per_server", NAN);
+	assert_false(rig_has_note(v, "so one each is assumed"));
+	rig_end(&r);
+}
+
 /* A run of search: {find: rate}: it has the answer, and neither a load nor a latency. */
 static void put_search(struct rig *r, const char *gpu, const char *limits, double rate)
 {
 	rig_text(r, "hardware.gpu", gpu);
 	rig_number(r, "server.tensor_parallel_size", 2);
+	rig_number(r, "gpus_used", 2);
 	rig_text(r, "capacity_limits", limits);
 	rig_number(r, "capacity_request_rate", rate);
 	rig_number(r, "capacity_request_rate_low", 0.9 * rate);
@@ -731,7 +756,8 @@ int main(void)
 		cmocka_unit_test(scaling), cmocka_unit_test(capacity),
 		cmocka_unit_test(newest_version), cmocka_unit_test(newest_commit),
 		cmocka_unit_test(repeats),
-		cmocka_unit_test(failing_loads), cmocka_unit_test(searches),
+		cmocka_unit_test(failing_loads), cmocka_unit_test(gpus_that_no_run_says),
+		cmocka_unit_test(searches),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -245,6 +245,16 @@ static void presets(const char *url)
 	other.body = STR("lost");
 	refuses(store_preset_put(s, "preset", &other, first_s, e), "another window");
 	assert_true(other.at_s == yours.at_s);
+	/* Nor what another machine saved, whose clock is behind. */
+	refuses(store_preset_put(s, "preset", &other, yours.at_s + 9, e), "another window");
+	/* A new name alone leaves the body as others have saved it, and the other way round. */
+	other = (struct preset){ .id = yours.id, .name = STR("theirs") };
+	must(put(s, "preset", &other, e));
+	other = (struct preset){ .id = yours.id, .body = STR("[]") };
+	must(put(s, "preset", &other, e));
+	must(store_presets(s, "preset", &a, &p, &n, e));
+	assert_true(str_is(p[1].name, "theirs") && str_is(p[1].body, "[]"));
+	must(put(s, "preset", &yours, e));
 	must(store_presets(s, "preset", &a, &p, &n, e));
 	assert_int_equal(n, 2);
 	assert_true(str_is(p[0].name, "mine") && str_is(p[0].body, "{\"and\": []}"));
@@ -261,7 +271,7 @@ static void presets(const char *url)
 	refuses(put(s, "board", &mine, e), "there is no board");
 	must(store_preset_drop(s, "preset", mine.id, e));
 	refuses(store_preset_drop(s, "preset", mine.id, e), "there is no preset");
-	refuses(put(s, "preset", &mine, e), "there is no preset");
+	refuses(put(s, "preset", &mine, e), "there is no view");
 	store_close(s);
 	arena_release(&a);
 }
@@ -335,6 +345,7 @@ static void traces(const char *url)
 	assert_int_not_equal(free_id, id);
 	must(store_trace_put(s, run, STR("two"), two, &again, e));
 	refuses(store_trace_put(s, run + 9, STR("x"), two, &again, e), "there is no run");
+	refuses(store_trace_put(s, run, STR("none"), trace_file(&a, "none", ""), &again, e), "none is empty");
 	must(store_traces(s, run, &a, &t, &n, e));
 	assert_int_equal(n, 2);
 	assert_true(str_is(t[1].name, "rank0.json.gz"));

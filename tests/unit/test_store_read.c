@@ -533,6 +533,19 @@ static void times(void **state)
 	}
 }
 
+/* A clock that was wrong: the time stays, and is named. */
+static void future(void **state)
+{
+	struct arena a = { 0 };
+	struct read_file f = read("{\"request_throughput\": 1, \"date\": \"20990101-000000\"}", &a);
+
+	(void)state;
+	assert_int_equal(f.n_notes, 1);
+	assert_true(str_starts(f.note[0], STR("The run has a time in the future")));
+	assert_non_null(cell(&f.run[0], "timestamp"));
+	arena_release(&a);
+}
+
 /* ---- values that cannot be ---- */
 
 static const struct {
@@ -812,7 +825,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kinds), cmocka_unit_test(arrays), cmocka_unit_test(hash),
-		cmocka_unit_test(times), cmocka_unit_test(left_out), cmocka_unit_test(notes),
+		cmocka_unit_test(times), cmocka_unit_test(future), cmocka_unit_test(left_out),
+		cmocka_unit_test(notes),
 		cmocka_unit_test(harm), cmocka_unit_test(limits), cmocka_unit_test(long_texts),
 	};
 

@@ -170,6 +170,11 @@ static void changes(void **state)
 		  "'Ada'}", "PUT /api/settings/prices/h100-80gb {'usd_per_hour': null, 'power_w': "
 		  "10}",
 		"PUT /api/settings/prices/none {'usd_per_hour': -1}", "GET /api/settings/prices",
+		"PUT /api/settings/prices/h100-80gb {'power_w': 11, 'was': 9}",
+		"PUT /api/settings/prices/h100-80gb {'power_w': 11, 'was': 10}",
+		"PUT /api/settings/prices/h100-80gb {'usd_per_hour': 1, 'was': 2.5}",
+		"PUT /api/settings/prices/h100-80gb {'usd_per_hour': 1, 'was': null}",
+		"PUT /api/settings/prices/h100-80gb {'usd_per_hour': 1, 'was': 'x'}",
 		"POST /api/analysis/marks {'series': 's', 'metric': 'm', 'at': 'a', 'kind': 'seen'}",
 		"POST /api/analysis/marks {'series': 's', 'metric': 'm', 'at': 'a', 'kind': 'odd'}",
 		"GET /api/analysis/marks", "DELETE /api/analysis/marks/1", "DELETE /api/analysis/marks/1",

@@ -145,6 +145,9 @@ async function traces(page, url) {
 	await page.goto(`${url}/runs/exp_traced`);
 	await page.click('button:has-text("Notes and traces")');
 	await page.click('section[aria-label=Traces] button[aria-label="Remove rank0.json"]');
+	equal((await (await fetch(`${url}/api/traces`)).json()).items.length, stored.items.length,
+		'removing a trace asks first');
+	await page.click('dialog button.danger');
 	await page.waitForSelector('section[aria-label=Traces] p');
 	await becomes(
 		() => page.$eval('section[aria-label=Traces] p', (e) => e.textContent.split(':')[1]),
@@ -214,6 +217,10 @@ async function runPage(page, url) {
 		['looks <b>odd</b>'],
 		'a note is kept, as text',
 	);
+	await page.click('button[aria-label="Remove this note"]');
+	await page.click('.toast:has-text("Undo")');
+	await becomes(async () => (await ask(url, '/api/data/experiments/5')).annotations.map((n) => n.text),
+		['looks <b>odd</b>'], 'a note that was removed comes back');
 	await page.fill('section[aria-label=Exclusion] label:first-of-type input', 'the machine was busy');
 	await page.click('section[aria-label=Exclusion] button:has-text("Exclude")');
 	await page.waitForSelector('section[aria-label=Exclusion] button:has-text("Include again")');

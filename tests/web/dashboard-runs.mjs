@@ -211,6 +211,16 @@ async function bulk(page, url) {
 	await page.click('dialog button.primary');
 	await becomes(async () => (await ask(url, '/api/filters/presets')).items.map((p) => p.name),
 		['the best one'], 'selected runs get a name');
+	const [kept] = (await ask(url, '/api/filters/presets')).items;
+	await page.click('button[aria-label="Views"]');
+	await page.click('button[aria-label="Rename the best one"]');
+	await ask(url, `/api/filters/presets/${kept.id}`, { name: 'their name' }, 'PUT');
+	await page.fill('input[aria-label="New name"]', 'my name');
+	await page.click('dialog button:has-text("Rename")');
+	await page.waitForSelector('.toast:has-text("this view was changed in another window")');
+	await becomes(async () => (await page.$$eval('.preset-name span:not(.dim)', (l) => l.map((e) => e.textContent))).join(),
+		'their name', 'a view that someone else has renamed keeps that name, and shows it');
+	await page.keyboard.press('Escape');
 	await page.click('.chosen .menu button');
 	await page.click('.menu-item:has-text("Delete")');
 	ok(/Delete 1 run\?/.test(await page.textContent('dialog h2')), 'deleting asks, with the number');
@@ -227,7 +237,7 @@ async function repeats(browser) {
 	await tagging(page, it.url);
 	await lastNight(page, it.url);
 	await bulk(page, it.url);
-	equal(wrong, [], 'nothing went wrong with repeats');
+	equal(wrong.filter((w) => !w.includes('409')), [], 'nothing went wrong with repeats but a refused name');
 	equal(await it.stop(), 0, 'that dashboard ends, too');
 }
 

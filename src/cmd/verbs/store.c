@@ -193,15 +193,22 @@ static const char *plural(size_t n)
 }
 
 /* It is not an error that a backup has left out traces, but users would look for them. */
-static int note_left_out(struct store *store, struct arena *a, struct err *e)
+static int note_left_out(const struct keep_opts *o, struct store *store, struct arena *a,
+			 struct err *e)
 {
 	struct trace *t;
-	size_t n, left_out = 0;
+	size_t n, left_out = 0, unseen = 0;
 
 	if (store_traces(store, 0, a, &t, &n, e) < 0)
 		return -1;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		left_out += str_is(t[i].state, "left_out");
+		unseen += str_is(t[i].state, "missing");
+	}
+	if (unseen && !o->traces_dir && o->store && store_is_postgres(o->store))
+		printf("note: the file%s of %zu trace%s %s not looked for; --traces-dir names their "
+		       "folder\n", plural(unseen), unseen, plural(unseen),
+		       unseen == 1 ? "was" : "were");
 	if (left_out)
 		printf("note: the files of %zu trace%s are not in this store, because backups leave "
 		       "them out. The folder of traces of the store that was backed up, copied to "
@@ -274,7 +281,7 @@ int cmd_store_check(struct cli *c, void *opts)
 	print_columns(store);
 	rc = store_check(store, &c->arena, &finding, &n, e);
 	if (rc == 0)
-		rc = note_left_out(store, &c->arena, e);
+		rc = note_left_out(o, store, &c->arena, e);
 	store_close(store);
 	if (rc < 0)
 		return e->code == ERR_RUN ? add_remedy(o, e) : -1;

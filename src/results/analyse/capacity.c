@@ -19,9 +19,9 @@
  * never wider than the bracket. When every load held the true capacity is unknown: value and low
  * are the highest rate measured and high is null.
  *
- * servers = ceil(rate / value); GPUs of a server: the product of its parallel sizes, over all its
- * roles, else the run's "gpus", else unknown; one each if no configuration says. Headroom is the
- * capacity of these servers beyond the rate, as a share of it.
+ * servers = ceil(rate / value); GPUs of a server: gpus_used of its run, else unknown; one each, with
+ * a note, if no configuration says. Headroom is the capacity of these servers beyond the rate, as a
+ * share of it.
  *
  * A run of search: {find: rate} has measured the answer itself: if its limits are those of the
  * request it replaces the estimate for its configuration; of several the median, and the widest
@@ -57,7 +57,7 @@ enum fact {
 static const struct str facts[FACTS] = {
 	[RATE] = { "request_throughput", 18 }, [OFFERED] = { "benchmark.request_rate", 22 },
 	[CONCURRENCY] = { "benchmark.max_concurrency", 25 }, [FAILED] = { "failed", 6 },
-	[COMPLETED] = { "completed", 9 }, [GPUS] = { "gpus", 4 },
+	[COMPLETED] = { "completed", 9 }, [GPUS] = { "gpus_used", 9 },
 	[GPU] = { "gpu_model", 9 },
 	[FOUND] = { "capacity_request_rate", 21 }, [FOUND_LOW] = { "capacity_request_rate_low", 25 },
 	[FOUND_HIGH] = { "capacity_request_rate_high", 26 },
@@ -68,13 +68,6 @@ static const struct str facts[FACTS] = {
 static const char *const limited_default[] = {
 	"p99_ttft_ms", "p95_ttft_ms", "median_ttft_ms", "p99_e2el_ms", "median_e2el_ms", NULL,
 };
-static const char *const sizes[] = {
-	"server.tensor_parallel_size", "server.pipeline_parallel_size", "server.data_parallel_size",
-	"prefill.tensor_parallel_size", "prefill.pipeline_parallel_size",
-	"prefill.data_parallel_size", "decode.tensor_parallel_size",
-	"decode.pipeline_parallel_size", "decode.data_parallel_size",
-};
-#define SIZES (sizeof(sizes) / sizeof(*sizes))
 
 /* One load of one configuration. */
 struct load {
@@ -110,7 +103,7 @@ struct capacity {
 	struct slo slo[SLO_MAX];
 	size_t n_slos;
 	struct str *column;        /* configuration, facts, sizes, limits, versions */
-	size_t n_keys, first_fact, first_size, first_slo, first_version, n_columns;
+	size_t n_keys, first_fact, first_slo, first_version, n_columns;
 	struct rows rows;
 	struct newest newest;
 	struct counting counting[SLO_MAX + 1]; /* of the limits' metrics, then of the rate */
@@ -286,16 +279,13 @@ static int read_request(struct capacity *c, struct err *e)
 		return -1;
 	if (!c->n_slos)
 		default_limit(c);
-	c->column = arena_alloc(c->r->arena, (c->n_keys + FACTS + SIZES + SLO_MAX +
-					       NEWEST_COLUMNS_MAX) * sizeof(*c->column));
+	c->column = arena_alloc(c->r->arena, (c->n_keys + FACTS + SLO_MAX + NEWEST_COLUMNS_MAX) *
+						     sizeof(*c->column));
 	for (size_t i = 0; i < c->n_keys; i++)
 		c->column[c->n_columns++] = key[i];
 	c->first_fact = c->n_columns;
 	for (size_t i = 0; i < FACTS; i++)
 		c->column[c->n_columns++] = facts[i];
-	c->first_size = c->n_columns;
-	for (size_t i = 0; i < SIZES; i++)
-		c->column[c->n_columns++] = str_of(sizes[i]);
 	c->first_slo = c->n_columns;
 	for (size_t i = 0; i < c->n_slos; i++)
 		c->column[c->n_columns++] = c->slo[i].column;
@@ -312,9 +302,11 @@ static double number_at(const struct capacity *c, size_t column, size_t row)
 /* To two digits, so that people can read and change it; up: no less than v. */
 static double rounded(double v, bool up)
 {
-	double unit = pow(10, floor(log10(v)) - 1);
+	double power = floor(log10(v)) - 1, unit = pow(10, fabs(power));
+	double steps = power < 0 ? v * unit : v / unit;
 
-	return (up ? ceil(v / unit - 1e-9) : floor(v / unit + 1e-9)) * unit;
+	steps = up ? ceil(steps - 1e-9) : floor(steps + 1e-9);
+	return power < 0 ? steps / unit : steps * unit; /* 66 / 10 is 6.6, 66 * 0.1 is not */
 }
 
 /* ---- loads ---- */
@@ -590,37 +582,19 @@ static void take_found(const struct capacity *c, const struct series *s, struct 
 	out->rate = found;
 }
 
-/* NAN: not known. */
-static double gpus_of(const struct capacity *c, size_t row)
-{
-	double sum = 0, given = number_at(c, c->first_fact + GPUS, row);
-
-	for (size_t role = 0; role < SIZES; role += 3) {
-		double product = 1;
-		bool is_known = false;
-
-		for (size_t i = 0; i < 3; i++) {
-			double v = number_at(c, c->first_size + role + i, row);
-
-			if (v >= 1 && isfinite(v)) {
-				product *= v;
-				is_known = true;
-			}
-		}
-		sum += is_known ? product : 0;
-	}
-	return sum > 0 ? sum : given >= 1 ? given : NAN;
-}
-
 /* Results of a single GPU say nothing of it. Next to others one that says nothing is not known. */
-static void suppose_gpus(struct answer_row *a, size_t n)
+static void suppose_gpus(struct answer_row *a, size_t n, struct notes *notes)
 {
 	bool is_any = false;
 
 	for (size_t i = 0; i < n; i++)
 		is_any |= !isnan(a[i].gpus_each);
-	for (size_t i = 0; i < n && !is_any; i++)
+	if (is_any || !n)
+		return;
+	for (size_t i = 0; i < n; i++)
 		a[i].gpus_each = 1;
+	parts_note(notes, "no run says how many GPUs its server has, so one each is assumed; "
+		   "--metadata num_gpus=N of a benchmark says it");
 }
 
 /* Dollars per hour of one of its GPUs; NAN: no price. */
@@ -837,14 +811,15 @@ int analyse_capacity(const struct analyse_request *r, struct json_writer *w, str
 		struct load *load = loads_of(&c, &l.series[i], &n);
 
 		a[i] = (struct answer_row){ .series = i, .rate = estimate(&c, load, n),
-					    .gpus_each = gpus_of(&c, l.series[i].row),
+					    .gpus_each = number_at(&c, c.first_fact + GPUS,
+								   l.series[i].row),
 					    .runs = l.series[i].n };
 		a[i].load = load;
 		a[i].n_loads = n;
 		take_found(&c, &l.series[i], &a[i]);
 		carried = fmax(carried, a[i].rate.value);
 	}
-	suppose_gpus(a, l.shown);
+	suppose_gpus(a, l.shown, &c.notes);
 	if (isnan(c.rate) && carried > 0)
 		c.rate = rounded(RATE_SHARE * carried, false);
 	for (size_t i = 0; i < l.shown; i++) {

@@ -548,7 +548,10 @@ static void add_leader(struct buf *b, const struct overview *o, size_t load, siz
 	buf_add_text(b, is_same ? " and" : b->len ? " " : "");
 	for (size_t i = 0; i < o->n_rows && !is_same; i++)
 		if (o->best[i][load].is_best) {
-			buf_printf(b, "%s%s", !seen ? "" : seen + 1 == n ? " and " : ", ", row_name(o, i));
+			const char *name = row_name(o, i);
+
+			buf_printf(b, "%s%s", !seen ? "" : seen + 1 == n ? " and " : ", ",
+				   strcmp(name, "all runs") ? name : "The best run");
 			seen++;
 		}
 	if (!is_same)

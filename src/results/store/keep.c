@@ -916,7 +916,7 @@ static int check_all(struct check *c, struct err *e)
 
 /*
  * A trace whose file is known to be gone is listed by `traces`; only unexpected losses are
- * findings.
+ * findings. Without a folder no file is looked for.
  */
 static int check_traces(struct check *c, struct err *e)
 {
@@ -925,10 +925,10 @@ static int check_traces(struct check *c, struct err *e)
 
 	if (store_traces(c->s, 0, c->a, &trace, &n, e) < 0)
 		return -1;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; c->s->traces && i < n; i++)
 		if (str_is(trace[i].state, "missing"))
-			find(c, "trace %lld (%.*s): its file is missing", (long long)trace[i].id,
-			     (int)trace[i].name.n, trace[i].name.p);
+			find(c, "trace %lld (%.*s): its file is not in %s", (long long)trace[i].id,
+			     (int)trace[i].name.n, trace[i].name.p, c->s->traces);
 	return 0;
 }
 

@@ -285,31 +285,34 @@ static int put_preset(struct store_write *w, const char *kind, struct preset *p,
 				 db_text(str_of(kind)) };
 	struct db_value same[3] = { db_text(name), db_int(p->id), v[4] };
 	int64_t other, *out = &p->id;
+	const char *word = strcmp(kind, "preset") ? kind : "view"; /* as the pages call it */
 
 	if (db_integer(w->db, "SELECT id FROM presets WHERE name = $1 AND id <> $2 AND kind = $3",
 		       same, 3, 0, &other, e) < 0)
 		return -1;
 	if (other)
-		return err_set(e, ERR_USAGE, "there is already a %s with the name %.*s", kind,
+		return err_set(e, ERR_USAGE, "there is already a %s with the name %.*s", word,
 			       (int)name.n, name.p);
-	p->at_s = at_s;
 	if (p->id) {
 		if (db_run(w->db, "SELECT at FROM presets WHERE id = $1 AND kind = $2", &v[3], 2, take_at,
 			   &last_s, e) < 0)
 			return -1;
 		if (isnan(last_s))
-			return err_set(e, ERR_USAGE, "there is no %s with the number %lld", kind,
+			return err_set(e, ERR_USAGE, "there is no %s with the number %lld", word,
 				       (long long)p->id);
-		if (last_s > was_s) {
+		if (last_s > was_s || last_s < was_s) { /* not "later": clocks differ */
 			p->at_s = last_s;
 			return err_set(e, ERR_USAGE, "this %s was changed in another window after it was "
-				       "shown here, so this change was not saved", kind);
+				       "shown here, so this change was not saved", word);
 		}
-		return db_do(w->db, "UPDATE presets SET name = $1, body = $2, at = $3 WHERE id = $4"
-				    " AND kind = $5", v, 5, e);
+		p->at_s = at_s;
+		return db_do(w->db, "UPDATE presets SET name = COALESCE(NULLIF($1, ''), name),"
+				    " body = COALESCE(NULLIF($2, ''), body), at = $3"
+				    " WHERE id = $4 AND kind = $5", v, 5, e);
 	}
 	if (store_number(w, "preset", 1, out, e) < 0)
 		return -1;
+	p->at_s = at_s;
 	v[3] = db_int(*out);
 	return db_do(w->db, "INSERT INTO presets (name, body, at, id, kind)"
 			    " VALUES ($1, $2, $3, $4, $5)", v, 5, e);
@@ -321,7 +324,8 @@ int store_preset_put(struct store *s, const char *kind, struct preset *p, double
 	struct store_write w;
 	int rc;
 
-	if (is_words(p->name, "the name", e) < 0 || is_name(p->name, "the name", e) < 0 ||
+	if ((!p->id && is_words(p->name, "the name", e) < 0) ||
+	    is_name(p->name, "the name", e) < 0 ||
 	    store_fits(p->body, PRESET_BYTES_MAX, "what is saved", e) < 0 ||
 	    store_write_begin(s, &w, e) < 0)
 		return -1;

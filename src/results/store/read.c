@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "core/base/codec.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
@@ -416,6 +417,9 @@ static void put_common(struct run_reader *x, enum result_kind kind, const struct
 	cells_put_text(c, "source", str_of(result_kind_name(kind)));
 	if (!isnan(r->timestamp_s))
 		cells_put_number(c, "timestamp", r->timestamp_s);
+	if (r->timestamp_s > (double)clock_real_ns() / 1e9 + READ_FUTURE_S)
+		buf_add_text(r->notes, "The run has a time in the future and counts as the newest until then: "
+				       "the clock of the machine that measured it may be wrong.\n");
 	if (kind == RESULT_DOCUMENT)
 		return;
 	if (sweep.n)

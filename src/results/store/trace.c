@@ -166,6 +166,11 @@ int store_trace_put(struct store *s, int64_t run, struct str name, const char *p
 
 	if (needs_folder(s, e) < 0 || file_map(path, &bytes, e) < 0)
 		return -1;
+	if (!bytes.n) {
+		file_unmap(bytes);
+		return err_set(e, ERR_USAGE, "%.*s is empty; expected a profiler's trace", (int)name.n,
+			       name.p);
+	}
 	rc = put(s, run, name, bytes, str_of(digest_hex(DIGEST_SHA256, bytes, hash)), id, e);
 	file_unmap(bytes);
 	return rc;

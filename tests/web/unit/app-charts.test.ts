@@ -319,6 +319,13 @@ it('writes times as the reader\'s clock has them, the date where it changes', ()
 	expect(read('2026-11-28T20:00:00', '2026-11-29T04:00:00')).toEqual(['2026-11-28 20:00',
 		'22:00', '2026-11-29 00:00', '02:00', '04:00']);
 	expect(read('2026-11-04T09:00:00', '2026-11-12T09:00:00')).toHaveLength(4);
+	expect(read('2015-01-01T00:00:00', '2031-01-01T00:00:00')).toEqual(['2015-01-01', '2020-01-01', '2025-01-01',
+		'2030-01-01']);
+	expect(read('1970-01-02T00:00:00', '2031-01-01T00:00:00').length).toBeLessThan(7);
+	/* A clock that is set within: each tick is the midnight of its day. */
+	expect(read('2026-09-20T12:00:00', '2026-12-31T12:00:00')).toEqual(['2026-10-01', '2026-11-01', '2026-12-01']);
+	expect(planTime(at('2026-10-20T12:00:00'), at('2026-11-01T12:00:00'), 600).ticks.map((s) =>
+		new Date(s * 1000).getHours())).toEqual([0, 0, 0, 0, 0, 0]);
 	expect(read('2026-11-28T10:00:00', '2026-11-28T10:00:04')).toEqual(['2026-11-28 10:00:00',
 		'10:00:01', '10:00:02', '10:00:03', '10:00:04']);
 });

@@ -365,6 +365,8 @@ export interface OverviewRequest {
 export interface PriceRequest {
 	usd_per_hour?: number | null; // of one GPU; stays as it is unless given
 	power_w?: number | null; // of one board; null: the vendor's figure again
+	/** what the member was when it was read: refused with 409 when it is another one now */
+	was?: number | null;
 	who?: string; // where no token says so
 }
 

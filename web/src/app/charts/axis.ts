@@ -173,9 +173,21 @@ export function planAxis(values: readonly number[], o: PlanOptions): Plan {
 
 const MINUTE = 60, HOUR = 3600, DAY = 86400, TIME_LABEL_PX = 96;
 const TIME_STEPS = [1, 2, 5, 10, 15, 30, ...[1, 2, 5, 10, 15, 30].map((n) => n * MINUTE),
-	...[1, 2, 3, 6, 12].map((n) => n * HOUR), ...[1, 2, 7, 14, 30, 91, 365].map((n) => n * DAY)];
+	...[1, 2, 3, 6, 12].map((n) => n * HOUR)];
+const DAY_STEPS = [1, 2, 7, 14], MONTH_STEPS = [1, 3, 6, 12, 24, 60, 120, 240], MONTH = 30.4 * DAY;
 
 export interface TimePlan { ticks: number[]; format: (s: number) => string }
+
+/** Midnights of the reader's clock, whose days have 23 or 25 hours where it is set; from months on, their first. */
+function midnights(wanted: number, min: number, max: number): number[] {
+	const days = DAY_STEPS.find((n) => n * DAY >= wanted), out: number[] = [];
+	const months = MONTH_STEPS.find((n) => n * MONTH >= wanted) ?? MONTH_STEPS[MONTH_STEPS.length - 1];
+	const at = (k: number): number => new Date(1970, days ? 0 : k * months, days ? 1 + k * days : 1).getTime() / 1000;
+	for (let k = Math.floor(min / (days ? days * DAY : months * MONTH)) - 2; at(k) <= max; k++)
+		if (at(k) >= min)
+			out.push(at(k));
+	return out;
+}
 
 /**
  * Round local times between two, in seconds since 1970. If they are less than a day apart, the
@@ -183,9 +195,10 @@ export interface TimePlan { ticks: number[]; format: (s: number) => string }
  */
 export function planTime(min: number, max: number, px: number): TimePlan {
 	const wanted = (max - min) / Math.max(1, px / TIME_LABEL_PX);
-	const step = TIME_STEPS.find((s) => s >= wanted) ?? TIME_STEPS[TIME_STEPS.length - 1];
+	const step = TIME_STEPS.find((s) => s >= wanted) ?? DAY;
 	const zone = -60 * new Date(min * 1000).getTimezoneOffset();
-	const ticks = multiples(step, min + zone, max + zone).map((s) => s - zone);
+	const ticks = step === DAY ? midnights(wanted, min, max)
+		: multiples(step, min + zone, max + zone).map((s) => s - zone);
 	const day = (s: number): string => when(s).slice(0, 10);
 	const format = (s: number): string => {
 		const [date, time] = when(s, step < MINUTE).split(' '), at = ticks.indexOf(s);

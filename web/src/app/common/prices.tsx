@@ -24,17 +24,18 @@ export function computed(columns: Columns): ColumnOption[] {
 		(c && !columns.of(column) ? [{ ...like, column, label: c.label, unit: c.unit }] : []));
 }
 
-function save(gpu: string, part: PriceRequest): void {
+/** was: what the field showed; the server refuses a change that would undo another user's unseen. */
+function save(gpu: string, part: PriceRequest, was: number | null): void {
 	const who = lastWho();
-	change('PUT', `/api/settings/prices/${encodeURIComponent(gpu)}`, { ...part, ...who && { who } })
-		.then(refresh).catch(toastError);
+	change('PUT', `/api/settings/prices/${encodeURIComponent(gpu)}`, { ...part, was, ...who && { who } })
+		.catch(toastError).finally(refresh);
 }
 
 interface UsdProps { price: Pick<Price, 'gpu' | 'usd_per_hour'>; isBare?: boolean }
 
 const Usd = ({ price, isBare = false }: UsdProps): ReactNode => (
 	<Amount label={isBare ? `Price of ${price.gpu}` : price.gpu} unit="$/h" isBare={isBare} placeholder="none"
-		value={price.usd_per_hour} onValue={(v) => save(price.gpu, { usd_per_hour: v })} />
+		value={price.usd_per_hour} onValue={(v) => save(price.gpu, { usd_per_hour: v }, price.usd_per_hour)} />
 );
 
 /** Fields for the GPUs of a page, for a menu. */
@@ -93,7 +94,7 @@ export function Prices(): ReactNode {
 							<th scope="row">{p.gpu}</th>
 							<td>{canChange ? <Usd price={p} isBare /> : p.usd_per_hour ?? 'no price'}</td>
 							<td>{canChange ? <Amount label={`Power of ${p.gpu}`} unit="W" isBare placeholder="none"
-								value={p.power_w} onValue={(v) => save(p.gpu, { power_w: v })} />
+								value={p.power_w} onValue={(v) => save(p.gpu, { power_w: v }, p.power_w)} />
 								: p.power_w !== null && `${p.power_w} W`}</td>
 							<td className="dim">{[p.source, p.at !== null && (p.who || 'entered'),
 								p.at !== null && age(p.at, Date.now() / 1000)].filter(Boolean).map((part, i) => (

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // traces.tsx: profiler traces as a list.
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import type { Trace } from '../../lib/api';
 import { change } from '../api';
+import { Dialog } from '../parts/dialog';
 import { Icon } from '../parts/icon';
 import { Link } from '../parts/link';
 import { toast, toastError } from '../parts/toast';
@@ -28,9 +29,11 @@ const STATE: Record<Trace['state'], string> =
 		left_out: 'was not in the backup' };
 
 function Actions({ t, isReadOnly }: { t: Trace; isReadOnly: boolean }): ReactNode {
+	const [isAsked, setAsked] = useState(false);
 	if (t.state !== 'here')
 		return <span className="tag warn">{STATE[t.state]}</span>;
 	const remove = (): void => {
+		setAsked(false);
 		change('DELETE', `/api/traces/${t.id}`).then(() => {
 			toast('The trace was removed.');
 			refresh();
@@ -47,7 +50,15 @@ function Actions({ t, isReadOnly }: { t: Trace; isReadOnly: boolean }): ReactNod
 			</button>
 			{!isReadOnly && (
 				<button type="button" className="small icon quiet" aria-label={`Remove ${t.name}`}
-					onClick={remove}><Icon name="trash" /></button>
+					onClick={() => setAsked(true)}><Icon name="trash" /></button>
+			)}
+			{isAsked && (
+				<Dialog title={`Remove ${t.name}?`} onClose={() => setAsked(false)} foot={<>
+					<button type="button" className="quiet" onClick={() => setAsked(false)} autoFocus>Cancel</button>
+					<button type="button" className="danger" onClick={remove}>Remove the trace</button>
+				</>}>
+					<p>This removes its {bytesText(t.bytes)} from the store for everybody. It cannot be undone.</p>
+				</Dialog>
 			)}
 		</span>
 	);

@@ -19,10 +19,8 @@ function Row({ view, canChange, onOpen, onChanged }: RowProps): ReactNode {
 	const path = `/api/filters/presets/${view.id}`, target = targetOf(view.body);
 	const rename = (event: FormEvent): void => {
 		event.preventDefault();
-		change('PUT', path, { name: name?.trim() }).then(() => {
-			setName(null);
-			onChanged();
-		}, toastError);
+		change('PUT', path, { name: name?.trim(), was: view.at }).then(() => setName(null), toastError)
+			.finally(onChanged);
 	};
 	if (name !== null) {
 		return (

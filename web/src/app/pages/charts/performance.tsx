@@ -237,7 +237,10 @@ function Drawing({ answer, columns, lines }: DrawingProps): ReactNode {
 export function Performance({ columns }: { columns: Columns }): ReactNode {
 	const [filter] = useFilter();
 	const [x] = useUrlState('x', xCodec);
-	const [y] = useUrlState('y', yCodec);
+	const [wantedY] = useUrlState('y', yCodec);
+	/* Where no run says its GPUs, a chart of all of them would be empty. */
+	const y = wantedY === Y_USUAL && !columns.of(Y_USUAL) && columns.of('output_throughput')
+		? 'output_throughput' : wantedY;
 	const [color] = useUrlState('color', text);
 	const [w] = useUrlState('w', text);
 	const [at] = useUrlState('at', atCodec);

@@ -42,7 +42,7 @@ function Cell({ cell, rank, by, left, hasNeed }: CellProps): ReactNode {
 					isMain={by === 'cheapest'} />
 			</span>
 			<span className="facts-line">
-				<span>{cell.configuration}</span>
+				{cell.configuration && <span>{cell.configuration}</span>}
 				{ttft !== null && <span className="num" data-value={ttft}
 					title={`${isTail ? 'P99' : 'Median'} TTFT: ${ttft} ms`}>
 					{isTail && 'P99 '}TTFT {measured(ttft)} ms</span>}

@@ -249,7 +249,7 @@ function Answered({ answer, columns }: { answer: Answer; columns: Columns }): Re
 					</span>}<Num v={best.gpus.value} /><span className="unit">
 						{best.gpus.value === 1 ? 'GPU' : 'GPUs'}
 						{aside(best.gpus)}</span></p>
-					<p title={best.full}>{best.name || 'All runs'}<span className="dim">{versionText(best)}</span>
+					<p className="capacity-best" title={best.full}>{best.name || 'All runs'}<span className="dim">{versionText(best)}</span>
 						{best.usd_per_hour !== null && <>, $<Num v={best.usd_per_hour} /> per hour</>}
 						{best.headroom !== null && <>, <span data-value={best.headroom}>{percentText(best.headroom)}</span>
 							{' '}headroom</>}</p>

@@ -14,7 +14,7 @@ import { usePageTarget } from '../../state';
 import { namedTraces } from '../upload/traces';
 
 /** Whether it was done. What is gone was removed by another user, so the page is read again. */
-async function run(promise: Promise<unknown>, then: string): Promise<boolean> {
+async function run(promise: Promise<unknown>, then: string, undo?: () => Promise<unknown>): Promise<boolean> {
 	try {
 		await promise;
 	} catch (why) {
@@ -23,7 +23,7 @@ async function run(promise: Promise<unknown>, then: string): Promise<boolean> {
 			refresh();
 		return false;
 	}
-	toast(then);
+	toast(then, 'good', undo && { label: 'Undo', act: () => void run(undo(), 'The note is back.') });
 	refresh();
 	return true;
 }
@@ -59,6 +59,8 @@ const words = (text: string, who: string, key: string): object =>
 	(who ? { [key]: text, who } : { [key]: text });
 
 function NoteList({ r, isReadOnly }: { r: Run; isReadOnly: boolean }): ReactNode {
+	const add = (text: string, who: string): Promise<unknown> =>
+		change('POST', `/api/data/experiments/${r.id}/annotations`, words(text, who, 'text'));
 	return (
 		<section className="card" aria-label="Notes">
 			<h2>Notes</h2>
@@ -69,14 +71,14 @@ function NoteList({ r, isReadOnly }: { r: Run; isReadOnly: boolean }): ReactNode
 					<p className="dim small-text">{signed(a.who, a.at)}
 						{!isReadOnly && (
 							<button type="button" className="small icon quiet" aria-label="Remove this note"
-								onClick={() => void run(change('DELETE', `/api/annotations/${a.id}`), 'Removed.')}>
+								onClick={() => void run(change('DELETE', `/api/annotations/${a.id}`), 'Removed.',
+									() => add(a.text, a.who))}>
 								<Icon name="trash" /></button>
 						)}</p>
 				</li>
 			))}</ul>
-			{!isReadOnly && <Say label="Add a note" action="Add" onSay={(text, who) => run(
-				change('POST', `/api/data/experiments/${r.id}/annotations`, words(text, who, 'text')),
-				'Note added.')} />}
+			{!isReadOnly && <Say label="Add a note" action="Add" onSay={(text, who) =>
+				run(add(text, who), 'Note added.')} />}
 		</section>
 	);
 }
