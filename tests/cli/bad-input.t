@@ -300,7 +300,8 @@ my @rows = (
 		. 'one JSON array of objects with "conversations"']],
 	['empty list', [@sharegpt, 'list.json'], ['list.json has no request that passes the length filter; '
 		. 'nothing to send']],
-	['empty list without repeats', [@sharegpt, 'list.json', '--no-oversample'], ['No requests provided.']],
+	['empty list without repeats', [@sharegpt, 'list.json', '--no-oversample'],
+		['No requests provided.']],
 	['only short conversations', [@sharegpt, 'short.json'],
 		['short.json has no request that passes the length filter; nothing to send']],
 	['turn without text', [@sharegpt, 'turn.json'],
