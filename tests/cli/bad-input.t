@@ -292,33 +292,36 @@ my @rows = (
 	['missing file', [@sharegpt, 'no.json'], 'cannot open no.json: No such file or directory'],
 	['missing custom file', [@custom, 'no.jsonl'], 'cannot open no.jsonl: No such file or directory'],
 	['directory', [@sharegpt, 'folder'], 'cannot read folder: not a regular file'],
-	['empty file', [@sharegpt, 'empty.json'], 'empty.json has no request that passes the length filter; '
-		. 'nothing to send'],
+	['empty file', [@sharegpt, 'empty.json'], ['empty.json has no request that passes the length '
+		. 'filter; nothing to send']],
 	['no JSON', [@sharegpt, 'text.json'],
-		"text.json: line 1, column 1: expected a value, found 'this is no JSON'"],
-	['no list', [@sharegpt, 'object.json'], 'object.json: no entry has two turns; a ShareGPT file is one '
-		. 'JSON array of objects with "conversations"'],
-	['empty list', [@sharegpt, 'list.json'], 'list.json has no request that passes the length filter; '
-		. 'nothing to send'],
-	['empty list without repeats', [@sharegpt, 'list.json', '--no-oversample'], 'No requests provided.'],
+		["text.json: line 1, column 1: expected a value, found 'this is no JSON'"]],
+	['no list', [@sharegpt, 'object.json'], ['object.json: no entry has two turns; a ShareGPT file is '
+		. 'one JSON array of objects with "conversations"']],
+	['empty list', [@sharegpt, 'list.json'], ['list.json has no request that passes the length filter; '
+		. 'nothing to send']],
+	['empty list without repeats', [@sharegpt, 'list.json', '--no-oversample'],
+		['No requests provided.']],
 	['only short conversations', [@sharegpt, 'short.json'],
-		'short.json has no request that passes the length filter; nothing to send'],
+		['short.json has no request that passes the length filter; nothing to send']],
 	['turn without text', [@sharegpt, 'turn.json'],
-		'turn.json: row 0: turn 0 of the conversation has no text "value"'],
-	['empty custom file', [@custom, 'empty.jsonl'], 'empty.jsonl: the file has no prompts'],
+		['turn.json: row 0: turn 0 of the conversation has no text "value"']],
+	['empty custom file', [@custom, 'empty.jsonl'], ['empty.jsonl: the file has no prompts']],
 	['cut off', [@sharegpt, 'cut.json'],
-		'cut.json: line 2, column 1: the text ends in the middle of a value'],
+		['cut.json: line 2, column 1: the text ends in the middle of a value']],
 	['custom file that is no .jsonl', [@custom, 'empty.json'],
 		['--dataset-path empty.json: custom datasets are .jsonl files, one JSON object with '
 		. '"prompt" per line']],
 	['line that is no JSON', [@custom, 'broken.jsonl'],
-		'broken.jsonl: line 2, column 12: the text ends in the middle of a value'],
-	['line that is no object', [@custom, 'list.jsonl'], 'list.jsonl:2: expected an object, found *'],
-	['prompt that is not text', [@custom, 'number.jsonl'], 'number.jsonl:3: "prompt" must be text'],
-	['no prompt at all', [@custom, 'other.jsonl'], 'other.jsonl: no line has a "prompt" field'],
+		['broken.jsonl: line 2, column 12: the text ends in the middle of a value']],
+	['line that is no object', [@custom, 'list.jsonl'], ['list.jsonl:2: expected an object, found *']],
+	['prompt that is not text', [@custom, 'number.jsonl'],
+		['number.jsonl:3: "prompt" must be text, got 3']],
+	['no prompt at all', [@custom, 'other.jsonl'],
+		['other.jsonl: no line has a "prompt" field; every line needs one, a text']],
 	['no length in the row', [@custom, qw(good.jsonl --custom-output-len -1)],
-		'good.jsonl:1: no "output_tokens" field; --custom-output-len TOKENS sets the length of all '
-		. 'answers'],
+		['good.jsonl:1: no "output_tokens" field; --custom-output-len TOKENS sets the length of all '
+		. 'answers']],
 	),
 
 	# tokenizers

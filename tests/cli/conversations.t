@@ -147,21 +147,21 @@ for my $row (
 	['conversations need a chat API', [qw(dataset show --tokenizer sim --dataset-name conversations
 		--dataset-path chats.json)], 2, 'conversations are sent as chat messages; use openai-chat'],
 	['two users in a row', [@show, qw(--dataset-name conversations --dataset-path),
-		file('users.json', [{ id => 'a', messages => [says(user => 'x'), says(user => 'y')] }])], 1,
+		file('users.json', [{ id => 'a', messages => [says(user => 'x'), says(user => 'y')] }])], 2,
 		"users.json: row 0: conversation 'a': messages[1]: two messages of the user in a row"],
 	['null content', [@show, qw(--dataset-name conversations --dataset-path),
-		file('null.json', [{ id => 'a', messages => [says(user => undef)] }])], 1,
+		file('null.json', [{ id => 'a', messages => [says(user => undef)] }])], 2,
 		'messages[0]: "content" must be a text or a list of parts, got null'],
 	['a text that is too short', [@show, qw(--dataset-name conversations --dataset-path),
 		file('short.json', { %generator, prompt_input => { %{$generator{prompt_input}},
-			num_turns => $constant->(40) }, text_files => ['chats.json'] })], 1,
+			num_turns => $constant->(40) }, text_files => ['chats.json'] })], 2,
 		'prompt_input.num_tokens: conversation 0, turn '],
 	['a turn that is unknown', [@show, qw(--dataset-name sessions --dataset-path),
 		spew('unknown.jsonl', qq({"id": "s", "waits": ["z"], "messages": [{"role": "user", )
-			. qq("content": "x"}]}\n))], 1, 'unknown.jsonl:1: "waits" names turn \'z\''],
+			. qq("content": "x"}]}\n))], 2, 'unknown.jsonl:1: "waits" names turn \'z\''],
 	['rows without conversations', [@show, qw(--multi-turn --num-prompts 2 --dataset-name hf),
 		'--dataset-path', do { mkdir 'plain';
-			spew('plain/train.jsonl', qq({"text": "x"}\n)); 'plain' }], 1,
+			spew('plain/train.jsonl', qq({"text": "x"}\n)); 'plain' }], 2,
 		'plain: no conversation has enough turns; a row is an object with a list "conversations"'],
 	['turns out of range', [@show, qw(--multi-turn --multi-turn-min-turns 5 --multi-turn-max-turns 4)], 2,
 		'--multi-turn-min-turns 5 is above --multi-turn-max-turns 4'],
@@ -222,10 +222,10 @@ is(scalar keys %$got, 1, '--max-items draws');
 for my $row (
 	[[qw(raw.json)], 2, 'expected two files'],
 	[[qw(raw.json out.json --min-turns 4 --max-turns 3)], 2, '--min-turns 4 is above --max-turns 3'],
-	[[qw(raw.json out.json --min-content-len 100)], 1, 'no conversation passes'],
-	[[file('bad.json', [{ id => 'a_0', conversations => [says_raw(cat => 'x')] }]), 'out.json'], 1,
+	[[qw(raw.json out.json --min-content-len 100)], 2, 'no conversation passes'],
+	[[file('bad.json', [{ id => 'a_0', conversations => [says_raw(cat => 'x')] }]), 'out.json'], 2,
 		"bad.json: row 0: \"from\": unknown speaker 'cat'"],
-	[[qw(chats.json out.json)], 1, 'chats.json: row '],
+	[[qw(chats.json out.json)], 2, 'chats.json: row '],
 ) {
 	my ($args, $status, $want) = @$row;
 	my $r = run(args => [qw(dataset convert-sharegpt), @$args]);

@@ -118,18 +118,20 @@ SKIP: {
 		. '(profllm help disk_full)' });
 
 	unlink 'small/rest';
-	$d = start_dashboard('--no-launch', '--store', 'small/runs.db', '--jobs-dir', 'small/jobs', '--log', 'full.jsonl');
+	$d = start_dashboard(qw(--no-launch --store small/runs.db --jobs-dir small/jobs --log full.jsonl));
 	is(ask($d, 'POST', '/api/upload/raw', result())->{status}, 201, 'a run while there is room');
 	system('cat /dev/zero >small/rest 2>/dev/null');
-	for (["$d->{store}: its disk is full: make room there, then do this again; what was stored before is safe"],
-		['the body cannot be kept: the disk of --jobs-dir is full: make room there, then do this again',
-			generated_texts => ['x' x 100_000]]) {
+	for (["$d->{store}: its disk is full: make room there, then do this again; what was stored before is "
+			. 'safe'],
+		['the body cannot be kept: the disk of --jobs-dir is full: make room there, then do this '
+			. 'again', generated_texts => ['x' x 100_000]]) {
 		my ($why, @more) = @$_;
 		my $answer = { status => 201 };
 
 		# The log of SQLite may have room for some.
 		for (my $k = 0; $answer->{status} == 201 && $k < 100; $k++) {
-			$answer = ask($d, 'POST', '/api/upload/raw', json_text({ %{json_of(result())}, @more }));
+			$answer = ask($d, 'POST', '/api/upload/raw',
+				json_text({ %{json_of(result())}, @more }));
 		}
 		is("$answer->{status} $answer->{reason}", '507 Insufficient Storage', 'without room');
 		is($answer->{json}{detail}, $why, 'and why');

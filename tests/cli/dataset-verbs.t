@@ -91,11 +91,11 @@ my @rows = (
 	[2, '*--tokenizer or --model is needed to count tokens*', qw(dataset compile --output x)],
 	[2, '*--dataset-name workload needs --dataset-path*', qw(dataset show --tokenizer sim
 		--dataset-name workload)],
-	[1, '*text.txt: not a workload file of `profllm dataset compile`*', qw(dataset show
+	[2, '*text.txt: not a workload file of `profllm dataset compile`*', qw(dataset show
 		--tokenizer sim --dataset-name workload --dataset-path text.txt)],
-	[1, '*a.bin holds 5 requests, and --num-prompts asks for 6*', qw(dataset show --tokenizer sim
+	[2, '*a.bin holds 5 requests, and --num-prompts asks for 6*', qw(dataset show --tokenizer sim
 		--num-prompts 6), @replay],
-	[1, '*cut.bin: the file is cut off*', qw(dataset show --tokenizer sim --dataset-name workload
+	[2, '*cut.bin: the file is cut off*', qw(dataset show --tokenizer sim --dataset-name workload
 		--dataset-path cut.bin)],
 	[2, '*--examples*', qw(dataset show --tokenizer sim --examples -1)],
 	[2, '*--input FILE is needed*', qw(dataset slices --tokenizer sim --output x)],

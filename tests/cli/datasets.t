@@ -276,7 +276,7 @@ check_run('a pipe: at two points', run(command => ['bash', '-c', "cat pipe.jsonl
 	. '--dataset-path /dev/stdin']), { status => 0, out => ['*2/2: request_rate=2*'] });
 check_run('a pipe: with nothing in it', run(args => [@serve, qw(--dry-run --dataset-name custom
 	--skip-chat-template --dataset-path /dev/fd/0)], in => ''),
-	{ status => 1, err => '*the file has no prompts' });
+	{ status => 2, err => '*the file has no prompts' });
 
 # ---- what is refused ----
 
@@ -290,7 +290,9 @@ my %bad = (
 	'row.jsonl' => '{"when": 1}',
 	'later.jsonl' => qq({"prompt": "a"}\n{"prompt": "b", "image_files": "c"}\n),
 	'image.json' => '[{"conversations": [{"value": "one two"}, {"value": "three"}], "image": ["a"]}]',
-	'text.jsonl' => 'not JSON',
+	'text.jsonl' => 'not JSON', 'cut.jsonl' => qq({"prompt": "a"}\n{"prompt": ),
+	'number.jsonl' => qq({"prompt": "a"}\n{"prompt": 5}\n),
+	'partly.jsonl' => qq({"prompt": "a"}\n{"promt": "b"}\n),
 );
 spew($_, $bad{$_}) for keys %bad;
 
@@ -304,56 +306,67 @@ my @refused = (
 	['a part that is no object', [set('custom_image', 'part.jsonl')], 'part.jsonl:1: each part of *'],
 	['images that are no list', [set('custom_image', 'later.jsonl')], 'later.jsonl:1: a line needs *'],
 	['an image that is not there', [@chat, set('custom_image', 'gone.jsonl'),
-		'--custom-ensure-client-side-data'], 'gone.jsonl: *gone.png*'],
+		'--custom-ensure-client-side-data'], 'gone.jsonl: *gone.png*', 1],
 	['images in no .jsonl', [set('custom_image', 'chats.json')],
 		'--dataset-path chats.json: custom_image datasets are .jsonl files, *'],
 	['a recording that is not there', [set('custom_audio', 'sound.jsonl')],
-		'sound.jsonl:1: cannot open gone.wav: No such file or directory'],
+		'sound.jsonl:1: cannot open gone.wav: No such file or directory', 1],
 	['no recording', [set('custom_audio', 'mute.jsonl')], 'mute.jsonl:1: no "audio" field'],
 	['a recording without a rate', [set('custom_audio', 'rate.jsonl')],
 		'rate.jsonl:1: "audio" must be *'],
 	['sound for chat without its switch', [@chat, set('custom_audio', 'sounds.jsonl')],
 		'custom_audio with --backend openai-chat needs --enable-multimodal-chat: *'],
 	['an empty file', [set('spec_bench', 'empty.jsonl')], 'empty.jsonl: the file has no prompts'],
-	['no turn', [set('spec_bench', 'turns.jsonl')], 'turns.jsonl:1: "turns" must be text'],
-	['no turns', [set('spec_bench', 'row.jsonl')], 'row.jsonl: no line has a "turns" field'],
+	['no turn', [set('spec_bench', 'turns.jsonl')], 'turns.jsonl:1: "turns" must be text, got []'],
+	['no turns', [set('spec_bench', 'row.jsonl')],
+		'row.jsonl: no line has a "turns" field; every line needs one, a text'],
 	['no such category', [set('spec_bench', 'question.jsonl'), qw(--spec-bench-category art)],
 		'question.jsonl: no row has the category \'art\''],
 	['no JSON', [set('spec_bench', 'text.jsonl')], 'text.jsonl: line 1, column 1: *'],
+	['a line that is cut off', [set('custom', 'cut.jsonl'), '--skip-chat-template'],
+		'cut.jsonl: line 2, column 12: the text ends in the middle of a value'],
+	['a prompt that is no text', [set('custom', 'number.jsonl'), '--skip-chat-template'],
+		'number.jsonl:2: "prompt" must be text, got 5'],
+	['a line without a prompt', [set('custom', 'partly.jsonl'), '--skip-chat-template'],
+		'partly.jsonl:2: no "prompt" field; every line needs one, a text'],
+	['lengths that are no numbers', [qw(--random-input-len-dist histogram:text.jsonl)],
+		'--random-input-len-dist: text.jsonl: the weights add up to 0; expected a sum above 0'],
+	['a file of lengths that is not there', [qw(--random-input-len-dist histogram:absent.csv)],
+		'--random-input-len-dist: cannot open absent.csv: *', 1],
 	['a folder without the subset', [set('speed_bench', 'speed'),
 		qw(--speed-bench-dataset-subset throughput_1k)],
-		'--dataset-path speed has no throughput_1k.jsonl and is not SPEED-Bench itself: *', 1],
+		'--dataset-path speed has no throughput_1k.jsonl and is not SPEED-Bench itself: *'],
 	['nothing but notices', [set('speed_bench', 'notices')],
 		'notices: every row is a notice that the data must be fetched; *'],
 	['a poem without lines', [set('sonnet', 'void.txt'), @wrap], 'void.txt: the file has no lines'],
 	['a poem without a template', [set('sonnet', 'poem.txt')], 'sonnet needs a chat template, *'],
 	['a poem in too few tokens', [set('sonnet', 'poem.txt'), qw(--sonnet-input-len 9), @wrap],
 		'prompts of 9 tokens are too short for sonnet: the instruction alone has * tokens; raise '
-			. '--sonnet-input-len (bench throughput: --input-len)', 2],
+			. '--sonnet-input-len (bench throughput: --input-len)'],
 	['a trace without its fields', [set('timed_trace', 'row.jsonl')],
 		'row.jsonl:1: no "timestamp" field; '
 		. 'the row has: when. --timed-trace-label-timestamp names the field to take'],
 	['a trace in milliseconds since 1970', [set('timed_trace', 'epoch.jsonl')],
 		'timestamps: request 0 is due 1700000000000.0 s after the start, expected at most a year '
 		. '(31536000 s); they look like milliseconds since 1970: subtract the first one from all and '
-		. 'use --timed-trace-sec-multiplier 0.001', 2],
+		. 'use --timed-trace-sec-multiplier 0.001'],
 	['a trace in seconds since 1970',
 		[set('timed_trace', 'epoch.jsonl'), qw(--timed-trace-sec-multiplier 0.001)],
 		'timestamps: request 0 is due 1700000000.0 s after the start, expected at most a year '
-		. '(31536000 s); they look like seconds since 1970: subtract the first one from all', 2],
+		. '(31536000 s); they look like seconds since 1970: subtract the first one from all'],
 	['a trace for chat', [@chat, set('timed_trace', 'trace.jsonl')],
 		'--dataset-name timed_trace sends token ids, which --backend openai-chat does not take: use '
 		. 'vllm or openai'],
 	['images in a list', [set('sharegpt', 'image.json')],
 		'image.json: row 0: "image" must be a path or URL'],
-	['no file and no hub', [qw(--dataset-name sharegpt)], 'sharegpt without --dataset-path takes *'],
-	['a mix of nothing', [qw(--dataset-name mix --mix []), ], '--mix: the list is empty', 2],
+	['no file and no hub', [qw(--dataset-name sharegpt)], 'sharegpt without --dataset-path takes *', 1],
+	['a mix of nothing', [qw(--dataset-name mix --mix []), ], '--mix: the list is empty'],
 	['no mix', [qw(--dataset-name mix)], '--dataset-name mix needs --mix, *'],
 	['a mix of a mix', [qw(--dataset-name mix --mix), '[{"dataset-name": "mix"}]'],
-		'*cannot be a mix', 2],
+		'*cannot be a mix'],
 	['a mix with a missing file', [qw(--dataset-name mix --mix), '[{"dataset-name": "custom", '
 		. '"dataset-path": "absent.jsonl"}]'],
-		'set 1 of the mix (custom): cannot open absent.jsonl: *'],
+		'set 1 of the mix (custom): cannot open absent.jsonl: *', 1],
 	['a mix with too few rows', [qw(--dataset-name mix --mix), '[{"dataset-name": "custom", '
 		. '"dataset-path": "own.jsonl", "no-oversample": true}]'],
 		'set 1 of the mix (custom) has 2 of the 3 requests that its weight gives it'],
@@ -362,7 +375,7 @@ for my $row (@refused) {
 	my ($name, $args, $why, $status) = @$row;
 
 	check_run("refused: $name", run(args => [@serve, qw(--num-prompts 3 --dry-run), @$args]),
-		{ status => $status // ($why =~ /^--/ ? 2 : 1), err => "profllm bench serve: $why" });
+		{ status => $status // 2, err => "profllm bench serve: $why" });
 }
 
 stop_all();

@@ -132,7 +132,7 @@ for (['the variable is overridden', 1, '*You should not override `request_rate` 
 	'< or > before the number: "<=200"', '--sla-params', 'op.json'],
 	['a number', 2, "*--sla-params: the limit of 'p99_ttft_ms' is 200; expected a text with <=, >=, < " .
 	'or > before the number: "<=200"', '--sla-params', '[{"p99_ttft_ms": 200}]'],
-	['JSON on the command line that is none', 1, '*--sla-params [{"p99_ttft_ms": : *', '--sla-params',
+	['JSON on the command line that is none', 2, '*--sla-params [{"p99_ttft_ms": : *', '--sla-params',
 	'[{"p99_ttft_ms": '],
 	['a file that is not there', 1, '*--sla-params: cannot open none.json: No such file or directory',
 	'--sla-params', 'none.json'],

@@ -81,10 +81,10 @@ for (['no such split', [qw(--hf-subset main --hf-split dev)],
 		'*org/set, subset main: there is no split "dev"; it has train, test'],
 	['no such subset', [qw(--hf-subset x)], '*org/set: there is no subset "x"; it has main, other']) {
 	my ($name, $args, $err) = @$_;
-	check_run($name, show($hub, 'org/set', args => $args), { status => 1, err => $err });
+	check_run($name, show($hub, 'org/set', args => $args), { status => 2, err => $err });
 }
 check_run('no such dataset', show($hub, 'org/none'), { status => 1, err => '* has no dataset org/none; *' });
-check_run('a script: the converted form', show($hub, 'org/old'), { status => 1,
+check_run('a script: the converted form', show($hub, 'org/old'), { status => 2,
 	err => '*/datasets--org--old/snapshots/' . $c4 . '/default/train/0000.parquet*' });
 check_run('no such file', show($hub, './none'), { status => 1,
 	err => '*./none: there is no such file or *' });

@@ -67,14 +67,14 @@ for ([2, 'the following arguments are required: --serve-cmd, --bench-cmd', qw(be
 	[2, '--after-bench-cmd: No escaped character', @serve, '--after-bench-cmd', 'x\\'],
 	[1, 'No implementation of `reset_caches` for `other` server. Please specify a custom command via '
 		. '`--after-bench-cmd`.', qw(bench sweep serve --serve-cmd), 'other x', qw(--bench-cmd x)],
-	[1, '--bench-params: nothing.json holds no combination', @serve, qw(--bench-params nothing.json)],
-	[1, '--bench-params: number.json: The parameter sweep should be a list of dictionaries, but found '
+	[2, '--bench-params: nothing.json holds no combination', @serve, qw(--bench-params nothing.json)],
+	[2, '--bench-params: number.json: The parameter sweep should be a list of dictionaries, but found '
 		. "type: <class 'int'>", @serve, qw(--bench-params number.json)],
-	[1, '--serve-params: items.json: Each item in the parameter sweep should be a dictionary, but found '
+	[2, '--serve-params: items.json: Each item in the parameter sweep should be a dictionary, but found '
 		. "type: <class 'list'>", @serve, qw(--serve-params items.json)],
-	[1, "--serve-params: names.json: Duplicate _benchmark_name values found: {'x'}. All _benchmark_name "
+	[2, "--serve-params: names.json: Duplicate _benchmark_name values found: {'x'}. All _benchmark_name "
 		. 'values must be unique.', @serve, qw(--serve-params names.json)],
-	[1, '--serve-params: broken.json: *line 1*', @serve, qw(--serve-params broken.json)],
+	[2, '--serve-params: broken.json: *line 1*', @serve, qw(--serve-params broken.json)],
 	[1, '--serve-params: cannot * missing.json: No such file or directory', @serve,
 		qw(--serve-params missing.json)],
 	[2, "--link-vars: expected server's=benchmark's, got 'a'", @serve, qw(--link-vars a)],

@@ -183,7 +183,7 @@ sub grid { return (serve_params => 's.json', bench_params => 'b.json', @_) }
 		'profllm bench sweep serve: --serve-params: /dev/stdin '
 		. 'has more than 16777216 bytes, which is the limit' });
 	check_run('a mistake in the text', run(args => [sweep_args('no', %more, bench_params => '[{"a": ]')]),
-		{ status => 1, err => '*--bench-params: [{"a": ]: *' });
+		{ status => 2, err => '*--bench-params: [{"a": ]: *' });
 }
 
 # ---- this program by its name ----

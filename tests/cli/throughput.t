@@ -202,7 +202,7 @@ check_run('no template asked for', run(args => [@custom, qw(--dry-run --skip-cha
 spew('poem.txt', join '', map { "line $_ of a poem that is quite long\n" } 1 .. 200);
 my @poem = (@sim, qw(--tokenizer sim --dataset-name sonnet --dataset-path poem.txt --num-prompts 3 --input-len
 	300 --prefix-len 50 --output-len 4));
-check_run('a poem without a template', run(args => [@poem]), { status => 1,
+check_run('a poem without a template', run(args => [@poem]), { status => 2,
 	err => '*with --chat-prefix and --chat-suffix' });
 check_run('a poem', run(args => [@poem, '--chat-prefix', '<u>', '--chat-suffix', '</u>', '--output-json',
 	'r.json']), { status => 0, out => ['Throughput: *'] });

@@ -129,12 +129,12 @@ is(substr($text[10]{prompt}, 0, 128), substr($text[11]{prompt}, 0, 128), 'words 
 # ---- refused ----
 
 for my $row (
-	['a time that runs backwards', 1, 'backwards.jsonl:3: the time is 3.0 s, which is before that of an '
+	['a time that runs backwards', 2, 'backwards.jsonl:3: the time is 3.0 s, which is before that of an '
 		. 'earlier row, 5.0 s; --sort-trace puts the rows in the order of their times',
 		qw(--dataset-path backwards.jsonl)],
-	['columns of no trace', 1, 'unknown.csv:2: no known trace has the columns when, what; *',
+	['columns of no trace', 2, 'unknown.csv:2: no known trace has the columns when, what; *',
 		qw(--dataset-path unknown.csv)],
-	['another family', 1, 'conv.csv:2: no "timestamp"; a row of a Mooncake trace has timestamp, *',
+	['another family', 2, 'conv.csv:2: no "timestamp"; a row of a Mooncake trace has timestamp, *',
 		qw(--dataset-path conv.csv --trace-format mooncake)],
 	['a unit for dates', 2, '--trace-time-unit ms: times of an Azure trace have no unit to choose',
 		qw(--dataset-path conv.csv --trace-time-unit ms)],

@@ -49,10 +49,10 @@ static void serve(void **state)
 		  " --serve-params s.json --bench-params names.json" },
 	};
 	static const struct verb_case refused[] = {
-		{ .line = "bench sweep serve $S --bench-params nothing.json", .status = 1 },
-		{ .line = "bench sweep serve $S --bench-params '[{}, [1]]'", .status = 1 },
+		{ .line = "bench sweep serve $S --bench-params nothing.json", .status = 2 },
+		{ .line = "bench sweep serve $S --bench-params '[{}, [1]]'", .status = 2 },
 		{ .line = "bench sweep serve $S --bench-params '[{\"_benchmark_name\": \"x\"},"
-		  " {\"_benchmark_name\": \"x\"}]'", .status = 1 },
+		  " {\"_benchmark_name\": \"x\"}]'", .status = 2 },
 		{ .line = "bench sweep serve $S --bench-params missing.json", .status = 1 },
 		{ .line = "bench sweep serve $S --bench-params '[{\"a\": \"x/y\"}, {\"a\":"
 		  " \"x_y\"}]' -e x"

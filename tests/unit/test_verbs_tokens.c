@@ -107,7 +107,7 @@ static void workloads(void **state)
 		{ "dataset compile --output a.bin --seed 3" RANDOM, .varies = varies },
 		{ .line = "dataset show --dataset-name workload --dataset-path a.bin --tokenizer sim" },
 		{ "dataset show --dataset-name workload --dataset-path a.bin --tokenizer sim "
-		  "--num-prompts 6", .status = 1 },
+		  "--num-prompts 6", .status = 2 },
 		{ SLICES " --output s.jsonl --output-len 5 --seed 1", .files = "s.jsonl" },
 		{ SLICES " --output t.jsonl --range-ratio 0.5", .files = "t.jsonl" },
 		{ SLICES " --output u.jsonl --range-ratio 1", 2, .files = "u.jsonl" },
@@ -146,32 +146,32 @@ static void own_media(void **state)
 		{ .line = "dataset show --json --dataset-name custom_image --dataset-path image.jsonl" MEDIA },
 		{ .line = "dataset show --json --dataset-name custom_mm --dataset-path parts.jsonl" MEDIA },
 		{ "dataset show --json --dataset-name custom_image --dataset-path image.jsonl "
-		  "--custom-ensure-client-side-data --enable-multimodal-chat" MEDIA, .status = 1, .mask = VERB_NO_ERR },
-		{ "dataset show --json --dataset-name custom_audio --dataset-path sound.jsonl" MEDIA, .status = 1 },
+		  "--custom-ensure-client-side-data --enable-multimodal-chat" MEDIA, .status = 2, .mask = VERB_NO_ERR },
+		{ "dataset show --json --dataset-name custom_audio --dataset-path sound.jsonl" MEDIA, .status = 2 },
 		{ .line = "dataset show --json --dataset-name custom_audio --dataset-path "
 		  "sound.jsonl --enable-multimodal-chat"
 		  MEDIA },
 		{ .line = "dataset show --json --dataset-name custom_audio --dataset-path sound.jsonl --backend "
 		  "openai-audio --tokenizer sim --num-prompts 2 --request-id-prefix r- --endpoint "
 		  "/v1/audio/transcriptions" },
-		{ "dataset show --dataset-name custom_image --dataset-path bad1.jsonl" MEDIA, .status = 1 },
-		{ "dataset show --dataset-name custom_image --dataset-path bad2.jsonl" MEDIA, .status = 1 },
-		{ "dataset show --dataset-name custom_image --dataset-path bad3.jsonl" MEDIA, .status = 1 },
+		{ "dataset show --dataset-name custom_image --dataset-path bad1.jsonl" MEDIA, .status = 2 },
+		{ "dataset show --dataset-name custom_image --dataset-path bad2.jsonl" MEDIA, .status = 2 },
+		{ "dataset show --dataset-name custom_image --dataset-path bad3.jsonl" MEDIA, .status = 2 },
 		{ .line = "dataset show --dataset-name custom_image --dataset-path bad4.jsonl" MEDIA },
 		{ "dataset show --dataset-name custom_image --dataset-path bad4.jsonl --custom-ensure-client-side-data"
 		  MEDIA, .status = 1 },
-		{ "dataset show --dataset-name custom_image --dataset-path bad6.jsonl" MEDIA, .status = 1 },
+		{ "dataset show --dataset-name custom_image --dataset-path bad6.jsonl" MEDIA, .status = 2 },
 		{ "dataset show --dataset-name custom_audio --dataset-path bad4.jsonl --enable-multimodal-chat" MEDIA,
 		  .status = 1 },
 		{ .line = "dataset show --dataset-name custom_image --dataset-path image.jsonl --tokenizer sim" },
 		{ "dataset show --dataset-name custom --dataset-path bad5.jsonl --tokenizer sim --skip-chat-template",
-		  .status = 1 },
-		{ "dataset show --dataset-name custom --dataset-path empty.jsonl --tokenizer sim", .status = 1 },
+		  .status = 2 },
+		{ "dataset show --dataset-name custom --dataset-path empty.jsonl --tokenizer sim", .status = 2 },
 		{ "dataset show --dataset-name custom --dataset-path text.txt --tokenizer sim", .status = 2 },
 		{ .line = "dataset show --json --dataset-name spec_bench --dataset-path turns.jsonl --tokenizer sim "
 		  "--request-id-prefix r- --num-prompts 2" },
 		{ "dataset show --dataset-name spec_bench --dataset-path turns.jsonl --tokenizer sim "
-		  "--spec-bench-category none", .status = 1 },
+		  "--spec-bench-category none", .status = 2 },
 	};
 
 	(void)state;

@@ -287,7 +287,7 @@ static int draw_all(struct offline_sampler *s, const struct dataset *set,
 	s->is_shown = false;
 	rc = run_draw(&draw, set, o, &s->rng, w, e);
 	s->chat_template = draw.chat_template;
-	return rc;
+	return rc < 0 && draw.is_building ? err_in_user_file(e) : rc;
 }
 
 int offline_sample(struct offline_sampler *s, const struct offline_data *d, int64_t n,

@@ -188,8 +188,10 @@ int multi_turn_requests(struct stage *s, struct err *e)
 	if (messages_max && m->o->warmup_step && messages_max < 3)
 		messages_max = 3;
 	turns.messages_max = messages_max;
-	if (conversations_read(m->o->input_file, &how, &m->conversations, e) < 0)
-		return err_wrap(e, "--input-file");
+	if (conversations_read(m->o->input_file, &how, &m->conversations, e) < 0) {
+		err_wrap(e, "--input-file");
+		return err_in_user_file(e);
+	}
 	if (check_number(m, m->conversations.n, e) < 0 ||
 	    conversations_to_workload(&m->conversations, NULL, m->conversations.n, &turns,
 				      &p->workload, e) < 0)

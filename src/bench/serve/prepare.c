@@ -212,7 +212,7 @@ static int add_head(const struct prepare_opts *o, struct str head, const struct 
 		bool is_replaced = rest.n && own_value(h, name).p;
 
 		if (is_replaced && o->is_rehosted)
-			return err_set(e, ERR_RUN, "the header %.*s of a request takes the place of one that "
+			return err_set(e, ERR_USAGE, "the header %.*s of a request takes the place of one that "
 				       "all requests have, which --balance least-loaded does not allow",
 				       (int)name.n, name.p);
 		if (is_replaced)

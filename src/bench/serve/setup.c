@@ -218,7 +218,7 @@ int stage_build_dataset(struct stage *s, const struct dataset *d, struct err *e)
 	}
 	if (rc < 0) {
 		*e = why;
-		return -1;
+		return draw.is_building ? err_in_user_file(e) : -1;
 	}
 	if (deal_priorities(s, e) < 0)
 		return -1;
@@ -285,7 +285,7 @@ static int read_times(const struct workload *w, double *out, struct err *e)
 
 		out[i] = w->v[sample].timestamp_s;
 		if (isnan(out[i]))
-			return err_set(e, ERR_RUN, "--self-timed: request %zu of the workload has no time",
+			return err_set(e, ERR_USAGE, "--self-timed: request %zu of the workload has no time",
 				       sample);
 	}
 	return 0;

@@ -152,7 +152,7 @@ int sla_read(const char *path, bool is_checked, struct arena *a, struct slas *ou
 	else if (sla_parse(arena_str(a, buf_str(&text)), is_checked, a, out, e) < 0)
 		rc = e->code == ERR_PARSE ? err_wrap(e, "--sla-params %.100s", path) : -1;
 	buf_release(&text);
-	return rc;
+	return rc < 0 ? err_in_user_file(e) : 0;
 }
 
 /* ---- texts ---- */

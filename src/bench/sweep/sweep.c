@@ -256,10 +256,12 @@ static int split(struct sweep *s, const char *option, const char *text, char ***
 static int read_params(struct sweep *s, const char *option, const char *path, struct params *out,
 		       struct err *e)
 {
-	if (params_read(path, &s->arena, out, e) < 0)
-		return err_wrap(e, "%s", option);
+	if (params_read(path, &s->arena, out, e) < 0) {
+		err_wrap(e, "%s", option);
+		return err_in_user_file(e);
+	}
 	if (out->n == 0)
-		return err_set(e, ERR_RUN, "%s: %.100s holds no combination", option, path);
+		return err_set(e, ERR_USAGE, "%s: %.100s holds no combination", option, path);
 	return 0;
 }
 

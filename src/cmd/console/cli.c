@@ -330,7 +330,7 @@ int target_make(const char *what, const char *path, struct err *e)
 
 static _Atomic(const char *) claimed; /* an empty file's name; NULL: there is none */
 
-/* Removes the file if nothing was written to it. A size that cannot be read is that of the claim. */
+/* Removes the file if nothing was written to it. One whose size cannot be read is still empty. */
 static void give_up(const char *path)
 {
 	struct stat st;

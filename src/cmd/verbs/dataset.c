@@ -505,6 +505,7 @@ int cmd_dataset_convert(struct cli *cli, void *values)
 	    sharegpt_convert(o->files.v[0], &o->convert, &c, &count, &cli->err) == 0 &&
 	    write_all(o->files.v[1], &c, &cli->err) == 0)
 		print_counts(o->files.v[1], &count, &c);
+	err_in_user_file(&cli->err);
 	conversations_release(&c);
 	return 0;
 }

@@ -59,6 +59,13 @@ int err_set(struct err *e, enum err_code code, const char *fmt, ...)
 	return -1;
 }
 
+int err_in_user_file(struct err *e)
+{
+	if (e && (e->code == ERR_RUN || e->code == ERR_PARSE))
+		e->code = ERR_USAGE;
+	return -1;
+}
+
 enum err_code err_again(const struct err *why)
 {
 	return why->kind ? why->kind : why->code;

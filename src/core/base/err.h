@@ -12,7 +12,7 @@
 
 enum err_code {
 	ERR_NONE,
-	ERR_USAGE,     /* the user's mistake on the command line or in a config: exit 2 */
+	ERR_USAGE,     /* the user's mistake on the command line or in a file of theirs: exit 2 */
 	ERR_RUN,       /* what upstream checks at run time: exit 1 */
 	ERR_IO,        /* files, disk: exit 1 */
 	ERR_NET,       /* sockets, TLS, HTTP: exit 1 */
@@ -83,6 +83,12 @@ int err_wrap(struct err *e, const char *fmt, ...);
 /* Appends to the text; returns -1. */
 __attribute__((format(printf, 2, 3)))
 int err_add(struct err *e, const char *fmt, ...);
+
+/*
+ * e is about the content of a file that the user gave, which is theirs to correct: ERR_RUN and
+ * ERR_PARSE become ERR_USAGE. Returns -1.
+ */
+int err_in_user_file(struct err *e);
 
 /* The code to pass to err_set when why is reported again in other words: its kind, or its code. */
 enum err_code err_again(const struct err *why);

@@ -159,7 +159,7 @@ static int read_histogram(const char *path, struct lengths *out, struct err *e)
 	if (rc == 0)
 		pcg64_cdf(out->cdf, out->cdf, out->n);
 	buf_release(&text);
-	return rc;
+	return rc < 0 ? err_in_user_file(e) : 0;
 }
 
 /* ---- what is written on the command line ---- */

@@ -71,8 +71,15 @@ static int refuse_text(struct custom_sampler *s, size_t i, struct err *e)
 		has_field = json_member(row, s->field, &v);
 	}
 	if (!has_field)
-		return err_set(e, ERR_RUN, "%s: no line has a \"%s\" field", s->o->path, s->field);
-	return rows_refuse(&s->rows, i, e, "\"%s\" must be text", s->field);
+		return err_set(e, ERR_RUN, "%s: no line has a \"%s\" field; every line needs one, a text",
+			       s->o->path, s->field);
+	if (rows_get(&s->rows, i, &row, e) < 0)
+		return -1;
+	if (!json_member(row, s->field, &v))
+		return rows_refuse(&s->rows, i, e, "no \"%s\" field; every line needs one, a text",
+				   s->field);
+	return rows_refuse(&s->rows, i, e, "\"%s\" must be text, got %.*s", s->field,
+			   v.raw.n < 40 ? (int)v.raw.n : 40, v.raw.p);
 }
 
 static int text_draft(void *self, size_t i, struct arena *a, struct draft *d, struct err *e)
@@ -534,8 +541,11 @@ static int draft_sound(struct audio_rows *s, size_t i, struct json_slice row, st
 		buf_reset(&s->text);
 		json_unescape(&s->text, v.raw);
 		sound->path = arena_text(a, buf_str(&s->text));
-		if (file_seconds(sound->path, &seconds, &why) < 0)
-			return rows_refuse(&s->rows, i, e, "%s", why.text);
+		if (file_seconds(sound->path, &seconds, &why) < 0) {
+			rows_refuse(&s->rows, i, e, "%s", why.text);
+			e->code = why.code; /* the row may be right, and its file not there */
+			return -1;
+		}
 	} else {
 		if (!find_samples(v, sound))
 			return rows_refuse(&s->rows, i, e, "\"audio\" must be a path, {\"array\": [...], "
@@ -644,10 +654,10 @@ static int audio_check(const struct dataset_opts *o, const struct dataset_env *e
 	const char *backend = env->backend ? env->backend : "";
 
 	if (strcmp(backend, "openai-chat") == 0 && !o->enable_multimodal_chat)
-		return err_set(e, ERR_RUN, "custom_audio with --backend openai-chat needs "
+		return err_set(e, ERR_USAGE, "custom_audio with --backend openai-chat needs "
 			       "--enable-multimodal-chat: sound goes into the message there");
 	if (strcmp(backend, "openai-audio") == 0 && o->enable_multimodal_chat)
-		return err_set(e, ERR_RUN, "custom_audio with --backend openai-audio uploads files: "
+		return err_set(e, ERR_USAGE, "custom_audio with --backend openai-audio uploads files: "
 			       "--enable-multimodal-chat does not fit it");
 	return custom_check_path(o->path, "custom_audio", "\"prompt\" and \"audio\"", e);
 }

@@ -220,7 +220,7 @@ static int read_ids(struct slices *s, const char *input, struct err *e)
 	buf_release(&text);
 	if (rc == 0 && s->ids.count == 0)
 		rc = err_set(e, ERR_RUN, "%s: the text has no tokens", input);
-	return rc;
+	return rc < 0 ? err_in_user_file(e) : 0;
 }
 
 static bool make_line(void *self, size_t i, unsigned worker)

@@ -75,9 +75,9 @@ static int read_object(const struct fetch_reply *reply, const char *key, enum js
 	if (reply->status != 200)
 		return err_set(e, ERR_NET, "HTTP status %ld", reply->status);
 	if (json_next(&scan, &object, e) < 0 || !json_at_end(&scan))
-		return err_set(e, ERR_PARSE, "the answer is not JSON");
+		return err_set(e, ERR_NET, "the answer is not JSON");
 	if (!json_member(object, key, out) || out->kind != kind)
-		return err_set(e, ERR_PARSE, "the answer has no \"%s\"", key);
+		return err_set(e, ERR_NET, "the answer has no \"%s\"", key);
 	return 0;
 }
 
@@ -98,7 +98,7 @@ static int read_ids(const struct fetch_reply *reply, struct ids *out, struct err
 		if (item.kind != JSON_INT || !json_to_i64(item, &id) || id < 0 ||
 			id >= TOKEN_ID_MAX) {
 			out->count = before;
-			return err_set(e, ERR_PARSE, "the answer's \"tokens\" are not token ids");
+			return err_set(e, ERR_NET, "the answer's \"tokens\" are not token ids");
 		}
 		ids_push(out, (uint32_t)id);
 	}
@@ -453,7 +453,7 @@ static int find_special_count(struct token_remote *r, struct err *e)
 	if (rc == 0)
 		rc = token_remote_encode(r, STR("a"), false, &without, e);
 	if (rc == 0 && (without.count == 0 || with.count < without.count))
-		rc = err_set(e, ERR_PARSE, "%s/tokenize gives %zu ids for a letter, %zu with "
+		rc = err_set(e, ERR_NET, "%s/tokenize gives %zu ids for a letter, %zu with "
 			"special tokens", r->base_url, without.count, with.count);
 	if (rc == 0)
 		r->special_count = with.count - without.count;

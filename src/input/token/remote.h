@@ -30,7 +30,7 @@ struct token_server {
 /*
  * The ids of one user message through the chat template, generation prompt included
  * and no other special tokens. kwargs: a JSON object of template variables; empty: none.
- * ERR_NET or ERR_PARSE that names the URL and what it answered.
+ * ERR_NET that names the URL and what it answered.
  */
 int token_server_render(const struct token_server *s, struct str content, struct str kwargs,
 	struct ids *out, struct err *e);
@@ -43,7 +43,7 @@ struct token_remote;
 /*
  * Asks the server a few dozen small questions: that it tokenizes and detokenizes, how
  * many ids there are. s is copied, except what fetch.cancel points to. NULL with
- * ERR_NET or ERR_PARSE.
+ * ERR_NET.
  */
 struct token_remote *token_remote_new(const struct token_server *s, struct err *e);
 void token_remote_free(struct token_remote *r);

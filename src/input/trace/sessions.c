@@ -646,7 +646,7 @@ static int draw_law(struct own_sessions *x, struct session_node *n, struct str r
 	json_unescape(&text, raw);
 	rc = lengths_parse_time("\"gap\"", text.data ? text.data : "", &law, &why);
 	if (rc < 0)
-		err_set(e, ERR_RUN, "%s: %s", n->where, why.text);
+		err_set(e, err_again(&why), "%s: %s", n->where, why.text);
 	else
 		n->gap_s = lengths_draw_s(&law, &x->rng);
 	lengths_release(&law);
