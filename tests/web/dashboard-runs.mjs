@@ -242,6 +242,15 @@ async function repeats(browser) {
 	equal(await it.stop(), 0, 'that dashboard ends, too');
 }
 
+async function withoutGpus(browser) {
+	const it = await dashboard(), { page } = await tab(browser, it.url);
+	await upload(it.url, results(4).map((r) => ({ ...r, tensor_parallel_size: undefined })));
+	await page.goto(`${it.url}/charts`);
+	await becomes(() => page.$$eval('.tools .pick', (l) => l.map((e) => e.textContent).slice(0, 1)),
+		['Y axisOutput throughput'], 'where no run says its GPUs, the chart is not empty');
+	equal(await it.stop(), 0, 'that dashboard ends, too');
+}
+
 /** Any two metrics: a point says which run it is, a click pins it with all that differs, a second opens. */
 async function anyPoint(browser, url) {
 	const { page, wrong } = await tab(browser, url);
@@ -314,6 +323,7 @@ main(async () => {
 	await picker(browser, it.url);
 	await anyPoint(browser, it.url);
 	await repeats(browser);
+	await withoutGpus(browser);
 	equal(await it.stop(), 0, 'the dashboard ends as it should');
 	await browser.close();
 });
