@@ -126,7 +126,8 @@ static void put_requests(struct badges *b, const struct row *r)
 		    "%.0f of %.0f requests failed (%.1f %%).", failed.number, all,
 		    100 * failed.number / all);
 	}
-	if (completed.kind == VALUE_NUMBER && completed.number > 0 && completed.number < BADGE_REQUESTS_MIN)
+	if (completed.kind == VALUE_NUMBER && completed.number > 0 &&
+	    completed.number < BADGE_REQUESTS_MIN)
 		put(b, "warn", "few_requests", "Only %.0f request%s completed: tail percentiles depend on "
 		    "single requests.", completed.number, completed.number > 1 ? "s" : "");
 }

@@ -207,8 +207,8 @@ static int prices(const struct web_request *r, struct web_answer *a, struct err 
 }
 
 /* "was": what the member was when the user read it; now: what it is. */
-static int check_was(const struct web_request *r, struct web_answer *a, const char *what, double now,
-		     struct err *e)
+static int check_was(const struct web_request *r, struct web_answer *a, const char *what,
+		     double now, struct err *e)
 {
 	const struct json_value *v = json_get(r->body, "was");
 	double was = json_real(v, NAN);
@@ -218,8 +218,9 @@ static int check_was(const struct web_request *r, struct web_answer *a, const ch
 	if (!v || (isnan(was) == isnan(now) && !(was < now || was > now)))
 		return 0;
 	a->pointer = STR("/was");
-	return asked_refuse(a, 409, e, "the %s of %.*s was changed in another window after it was shown "
-			    "here, so this change was not saved", what, (int)r->id[0].n, r->id[0].p);
+	return asked_refuse(a, 409, e, "the %s of %.*s was changed in another window after it was "
+			    "shown here, so this change was not saved", what, (int)r->id[0].n,
+			    r->id[0].p);
 }
 
 /* A number above 0, or null, which removes it; when the member is missing, *out stays. */

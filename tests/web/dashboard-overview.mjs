@@ -366,7 +366,8 @@ async function recorded(page, url) {
 	await becomes(price, '4', 'theirs is shown');
 	await page.fill('.prices input >> nth=1', '3,5');
 	await page.keyboard.press('Enter');
-	await becomes(async () => /“3,5” is not a number/.test(await said()), true, 'no number removes no price');
+	await becomes(async () => /“3,5” is not a number/.test(await said()), true,
+		'no number removes no price');
 	equal(await price(), '4', 'the field shows it again');
 	await page.keyboard.press('Escape');
 	await page.selectOption('label:has-text("Rank") select', 'usd');
@@ -394,7 +395,8 @@ await main(async () => {
 	const { page, wrong } = await tab(browser, `${it.url}/upload`);
 	for (const walk of [numbers, choices, searches, live, changed, versions, goes, recorded])
 		await walk(page, it.url);
-	equal(wrong.filter((w) => !w.includes('409')), [], 'no error but a refused price, and no request to elsewhere');
+	equal(wrong.filter((w) => !w.includes('409')), [],
+		'no error but a refused price, and no request to elsewhere');
 	await browser.close();
 	await it.stop();
 });

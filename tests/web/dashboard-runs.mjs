@@ -218,8 +218,8 @@ async function bulk(page, url) {
 	await page.fill('input[aria-label="New name"]', 'my name');
 	await page.click('dialog button:has-text("Rename")');
 	await page.waitForSelector('.toast:has-text("this view was changed in another window")');
-	await becomes(async () => (await page.$$eval('.preset-name span:not(.dim)', (l) => l.map((e) => e.textContent))).join(),
-		'their name', 'a view that someone else has renamed keeps that name, and shows it');
+	await becomes(() => page.$$eval('.preset-name span:not(.dim)', (l) => l.map((e) => e.textContent)),
+		['their name'], 'a view that someone else has renamed keeps that name, and shows it');
 	await page.keyboard.press('Escape');
 	await page.click('.chosen .menu button');
 	await page.click('.menu-item:has-text("Delete")');
@@ -237,7 +237,17 @@ async function repeats(browser) {
 	await tagging(page, it.url);
 	await lastNight(page, it.url);
 	await bulk(page, it.url);
-	equal(wrong.filter((w) => !w.includes('409')), [], 'nothing went wrong with repeats but a refused name');
+	equal(wrong.filter((w) => !w.includes('409')), [],
+		'nothing went wrong with repeats but a refused name');
+	equal(await it.stop(), 0, 'that dashboard ends, too');
+}
+
+async function withoutGpus(browser) {
+	const it = await dashboard(), { page } = await tab(browser, it.url);
+	await upload(it.url, results(4).map((r) => ({ ...r, tensor_parallel_size: undefined })));
+	await page.goto(`${it.url}/charts`);
+	await becomes(() => page.$$eval('.tools .pick', (l) => l.map((e) => e.textContent).slice(0, 1)),
+		['Y axisOutput throughput'], 'where no run says its GPUs, the chart is not empty');
 	equal(await it.stop(), 0, 'that dashboard ends, too');
 }
 
@@ -313,6 +323,7 @@ main(async () => {
 	await picker(browser, it.url);
 	await anyPoint(browser, it.url);
 	await repeats(browser);
+	await withoutGpus(browser);
 	equal(await it.stop(), 0, 'the dashboard ends as it should');
 	await browser.close();
 });

@@ -19,9 +19,9 @@
  * never wider than the bracket. When every load held the true capacity is unknown: value and low
  * are the highest rate measured and high is null.
  *
- * servers = ceil(rate / value); GPUs of a server: gpus_used of its run, else unknown; one each, with
- * a note, if no configuration says. Headroom is the capacity of these servers beyond the rate, as a
- * share of it.
+ * servers = ceil(rate / value); GPUs of a server: gpus_used of its run, else unknown; one each,
+ * with a note, if no configuration says. Headroom is the capacity of these servers beyond the rate,
+ * as a share of it.
  *
  * A run of search: {find: rate} has measured the answer itself: if its limits are those of the
  * request it replaces the estimate for its configuration; of several the median, and the widest

@@ -25,7 +25,7 @@
 #define INGEST_CELLS_MAX 4000
 #define INGEST_RUNS_MAX 100000
 #define INGEST_TEXT_BYTES_MAX 4096 /* of a cell; longer ones are cut, but not in the document */
-#define READ_FUTURE_S 86400        /* a time later than this from now is noted; time zones differ by less */
+#define READ_FUTURE_S 86400        /* time zones differ by less: a time beyond it is noted */
 
 /* How the message of ERR_RUN begins: for callers that only get the text. */
 #define READ_NOTHING_KNOWN "no result that is known"

@@ -178,11 +178,12 @@ const DAY_STEPS = [1, 2, 7, 14], MONTH_STEPS = [1, 3, 6, 12, 24, 60, 120, 240], 
 
 export interface TimePlan { ticks: number[]; format: (s: number) => string }
 
-/** Midnights of the reader's clock, whose days have 23 or 25 hours where it is set; from months on, their first. */
+/** Midnights of the reader's clock, whose days may have 23 or 25 hours; from months on, their first ones. */
 function midnights(wanted: number, min: number, max: number): number[] {
 	const days = DAY_STEPS.find((n) => n * DAY >= wanted), out: number[] = [];
 	const months = MONTH_STEPS.find((n) => n * MONTH >= wanted) ?? MONTH_STEPS[MONTH_STEPS.length - 1];
-	const at = (k: number): number => new Date(1970, days ? 0 : k * months, days ? 1 + k * days : 1).getTime() / 1000;
+	const at = (k: number): number =>
+		(days ? new Date(1970, 0, 1 + k * days) : new Date(1970, k * months)).getTime() / 1000;
 	for (let k = Math.floor(min / (days ? days * DAY : months * MONTH)) - 2; at(k) <= max; k++)
 		if (at(k) >= min)
 			out.push(at(k));
