@@ -47,9 +47,10 @@ my $sanitizer = '-fsanitize=address';
 $ENV{ASAN_OPTIONS} = 'detect_stack_use_after_return=1:strict_string_checks=1';
 my $least = $ENV{MUTATE_LEAST} // 85;
 my $known = 'tests/mutate-equivalent.txt';
+my $memory = 'src/core/base/mem.c';
 my ($slack_s, $times_clean) = (5, 8); # how long a test may take
 # Of a change: the time of its tests without it, and how many. What survived once meets more of them.
-my ($tests_s, $tests_max) = $o{again} ? (60, 60) : (10, 15);
+my ($tests_s, $tests_max) = $o{again} ? (60, 60) : (30, 15);
 $ENV{CCACHE_READONLY} = 1; # of mutants nothing is kept
 my $dir = File::Temp::tempdir('mutate-XXXXXX', TMPDIR => 1, CLEANUP => 1);
 
@@ -187,20 +188,27 @@ sub sites
 	my $code = masked($text);
 	my @site;
 	my $at = 0;
-	my $is_more = 0;
+	my ($is_more, $is_assertion) = (0, 0);
 
 	for my $line (split /^/, $code) {
 		my $start = $at;
-		my $skip = $is_more || $line =~ /^\s*#/ || $line =~ /\bassert\(|_Static_assert|TRACE\(/ ||
-			$line !~ /^\t/;
+		$is_assertion ||= $line =~ /\bassert\(|_Static_assert|TRACE\(/;
+		my $skip = $is_more || $is_assertion || $line =~ /^\s*#/ || $line !~ /^\t/;
 		$is_more = $line =~ /\\$/ && ($is_more || $line =~ /^\s*#/);
+		$is_assertion &&= $line !~ /;/;
 		$at += length $line;
 		next if $skip;
 		while ($line =~ / (<=|>=|==|!=|&&|\|\||\+=|-=|<<|>>|[<>+\-*\/%&|]) (?=\S)/g) {
 			push @site, [$start + $-[1], length $1, $other{$1}, "$1 becomes $other{$1}"];
 		}
+		# Any number below 0 is a failure: -1 becomes 0, and a success that is returned becomes -1.
 		while ($line =~ /(?<![\w.])(\d+)(?![\w.])/g) {
-			push @site, [$start + $-[1], length $1, $1 + 1, "$1 becomes " . ($1 + 1)];
+			my ($number, $place, $next) = ($1, $-[1], $+[1]);
+			my $before = substr($line, 0, $place);
+			next if $before =~ /\b(?:arena_alloc|mem_(?:alloc|array|grow))\(/; # more memory
+			my $is_success = !$number && $before =~ /(?:return|-1 :) $/ && substr($line, $next) =~ /^;/;
+			my $new = $is_success ? -1 : $number == 1 && $before =~ /-$/ ? 0 : $number + 1;
+			push @site, [$start + $place, $next - $place, $new, "$number becomes $new"];
 		}
 		while ($line =~ /(?<=[(\s])!(?=[\w(])/g) {
 			push @site, [$start + $-[0], 1, '', 'a negation less'];
@@ -313,6 +321,14 @@ sub judge
 	return @verdict ? @verdict : 'survived';
 }
 
+# What a test links with. Under a sanitizer each allocation of an arena is one of the heap (mem.c).
+sub objects_of
+{
+	my ($test, $flags, $changed) = @_;
+	my $arenas = $flags ? object_of($memory) : '';
+	return map { $changed->{$_} // ($_ eq $arenas ? "$dir/mem.o" : $_) } @{$objects{$test}};
+}
+
 # The first of these tests that notices, and how; an empty list when none does.
 sub killer_of
 {
@@ -320,7 +336,7 @@ sub killer_of
 
 	for my $test (@judge) {
 		next if !prepare_test($test, $flags);
-		my @objects = map { $changed->{$_} // $_ } @{$objects{$test}};
+		my @objects = objects_of($test, $flags, $changed);
 		my $main = kept_of($test, $flags) . '.o';
 		my $made = run("$compile $flags -Wl,-S -o $place/$test $main @objects $libs", 120,
 			"$place/link.log");
@@ -371,8 +387,8 @@ sub prepare_test
 			next;
 		}
 		my $rc = run("$compile $flags -Itests/unit -c -o $object tests/unit/test_$test.c", 300, $log);
-		$rc ||= run("$compile $flags -Wl,-S -o $program $object @{$objects{$test}} $libs", 300, $log)
-			if $flags;
+		$rc ||= run("$compile $flags -Wl,-S -o $program $object @{[objects_of($test, $flags, {})]} $libs",
+			300, $log) if $flags;
 		my $begun = Time::HiRes::time();
 		$rc ||= run($program, 300, $log);
 		print "# $test fails without any change and is left out, see $log\n" if $rc;
@@ -517,6 +533,7 @@ if ($o{show}) {
 	exit 0;
 }
 read_reach() if !$o{patches};
+code_of(slurp($memory), "$dir/mem.c", "$dir/mem.o", $memory, $sanitizer) // die "$memory does not compile\n";
 for my $m (@mutant) {
 	my $judged = ($n{killed} // 0) + ($n{survived} // 0);
 	last if $is_drawn && $judged + keys(%running) >= $want;

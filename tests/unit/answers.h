@@ -20,11 +20,11 @@
 #include "core/base/str.h"
 
 #ifndef ANSWER_HEAD_BYTES
-#define ANSWER_HEAD_BYTES 2000
+#define ANSWER_HEAD_BYTES 4000
 #endif
 #define ANSWER_TAIL_BYTES 800
 #ifndef ANSWERS_MAX
-#define ANSWERS_MAX       32 /* of a test; what comes after that is not compared */
+#define ANSWERS_MAX       60 /* of a test; what comes after that is not compared */
 #endif
 #define ANSWER_END "\n%%\n"
 

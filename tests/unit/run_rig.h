@@ -83,6 +83,7 @@ static inline void run_mask_all(struct buf *b, unsigned how)
 		{ "[0-9#]+(\\.[0-9]+)? ([num]?s|min)\\b", "# s" }, { "[0-9.]+ tokens/s", "# tokens/s" },
 		{ "[0-9]+ % of", "# % of" }, { "suite-[0-9a-f]+-[0-9a-f]+-[0-9]+", "SUITE" },
 		{ "^squeue.*\n", "" },
+		{ "^\\| (Physical cores|Total (cores|Memory|NUMA)|CPU Brand) .*\n", "" }, /* the machine's */
 		{ "[0-9]+\\.[0-9]+(e[-+]?[0-9]+)?", "#" },
 		{ "; about [0-9#]+ (s|min) left", "" },
 		{ "about [0-9#]+ (s|min)", "about # s" },

@@ -59,6 +59,7 @@ static void one(struct rig *r, const char *gpu, const char *dtype)
 		rig_text(r, "server.dtype", dtype);
 	rig_number(r, "output_throughput", 1);
 	rig_number(r, "median_ttft_ms", 1);
+	rig_number(r, "benchmark.max_concurrency", 1);
 	rig_run(r, 0);
 }
 
@@ -84,6 +85,10 @@ static void names(void **state)
 	v = rig_ask(&r, analyse_pareto, body);
 	rig_same(v, "groups/0/name", "B, half");
 	rig_same(v, "groups/1/name", "A, half");
+	/* Of a column that is neither, more is better. */
+	v = rig_ask(&r, analyse_pareto, "{\"x\": \"benchmark.max_concurrency\", \"y\": \"median_ttft_ms\"}");
+	rig_same(v, "better/x", "higher");
+	rig_same(v, "better/y", "lower");
 	rig_end(&r);
 }
 

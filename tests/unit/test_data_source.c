@@ -324,6 +324,14 @@ static void test_folder(void **state)
 	assert_string_equal(path.data, in_dir("set/sub/1.csv"));
 	assert_int_equal(source_file(&o, "sub/3.csv", &path, &e), SOURCE_NO_FILE);
 	assert_non_null(strstr(e.text, "set: there is no file \"sub/3.csv\""));
+	o.path = in_dir("deep"); /* HUB_DEPTH_MAX folders in a folder, and one more */
+	put("deep/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/1.csv", "a\n1\n");
+	assert_int_equal(source_open(&o, &s, &e), 0);
+	source_release(&s);
+	put("deep/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/1.csv", "a\n1\n");
+	assert_int_equal(source_open(&o, &s, &e), -1);
+	assert_int_equal(e.code, ERR_LIMIT);
+	o.path = in_dir("set");
 	assert_int_equal(symlink(".", in_dir("set/loop")), 0);
 	assert_int_equal(source_open(&o, &s, &e), -1);
 	assert_int_equal(e.code, ERR_LIMIT);

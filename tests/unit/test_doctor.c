@@ -41,7 +41,7 @@ static void make_machine(void)
 	put("/proc/net/sockstat", "sockets: used 1\nTCP: inuse 14 orphan 0 tw 316 alloc 14 mem 0\n");
 	put("/proc/meminfo", "MemTotal: 8388608 kB\nMemFree: 5 kB\nMemAvailable: 4194304 kB\n");
 	put("/sys/fs/cgroup/a/cpu.max", "150000 100000\n");
-	put("/sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
+	put("/sys/fs/cgroup/a/b/cpu.max", "400000 100000\n"); /* and that of the group above */
 	put("/sys/fs/cgroup/a/cpu.stat", "usage_usec 9\nnr_throttled 3\nthrottled_usec 250000\n");
 	put("/sys/fs/cgroup/a/memory.max", "1073741824\n");
 	put("/sys/devices/system/cpu/online", "0-2\n");
@@ -96,18 +96,20 @@ static void test_read(void **state)
 static void test_read_first_groups(void **state)
 {
 	static struct doctor_machine m;
+	char folder[300];
 
 	(void)state;
 	make_machine();
-	put("/proc/self/cgroup", "3:memory:/x\n2:cpu,cpuacct:/x\n");
-	put("/sys/fs/cgroup/a/cpu.max", "max 100000\n");
+	put("/proc/self/cgroup", "3:memory:/x\n2:cpu,cpuacct:/x\n0::/a\n");
+	put("/sys/fs/cgroup/a/cpu.max", "200000 100000\n");
 	put("/sys/fs/cgroup/cpu,cpuacct/x/cpu.cfs_quota_us", "50000\n");
 	put("/sys/fs/cgroup/cpu,cpuacct/x/cpu.cfs_period_us", "100000\n");
 	put("/sys/fs/cgroup/cpu,cpuacct/x/cpu.stat", "nr_throttled 1\nthrottled_time 2000000000\n");
 	put("/sys/fs/cgroup/memory/x/memory.limit_in_bytes", "536870912\n");
 	doctor_read(dir, &m);
 	assert_true(m.cpu_quota == 0.5);
-	assert_non_null(strstr(m.cpu_quota_folder, "/cpu,cpuacct/x"));
+	snprintf(folder, sizeof(folder), "%s/sys/fs/cgroup/cpu,cpuacct/x", dir);
+	assert_string_equal(m.cpu_quota_folder, folder);
 	assert_true(m.memory_limit == 0.5 * GIB);
 	doctor_count(dir, &m.before);
 	assert_true(fabs(m.before.stopped_s - 2) < 1e-9);

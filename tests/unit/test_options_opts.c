@@ -12,9 +12,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
+#include "bench/options/gpu_price.h"
+#include "core/base/file.h"
 #include "input/sets/datasets.h"
+#include "scratch.h"
 #include "serve_line.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -647,6 +651,64 @@ static void test_kinds_of_datasets(void **state)
 	}
 }
 
+static void test_least_lengths(void **state)
+{
+	static const struct { const char *dataset, *option; int least; } row[] = {
+		{ "sharegpt", "--sharegpt-output-len", 0 }, { "sonnet", "--sonnet-output-len", 0 },
+		{ "prefix_repetition", "--prefix-repetition-output-len", 0 }, { "hf", "--hf-output-len", 0 },
+		{ "custom", "--custom-output-len", -1 }, { "spec_bench", "--spec-bench-output-len", -1 },
+		{ "speed_bench", "--speed-bench-output-len", -1 },
+	};
+	struct line l;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++)
+		for (int below = 0; below < 2; below++) {
+			char text[64];
+
+			snprintf(text, sizeof(text), "%s=%d", row[i].option, row[i].least - below);
+			RUN(&l, "--dataset-name", row[i].dataset, strncmp(row[i].dataset, "prefix", 6) ? "--dataset-path" :
+			    "--seed", "1", text); /* which reads no file */
+			if (!strstr(l.e.text, "expected 0 or more tokens") != !below)
+				fail_msg("%s: '%s'", text, l.e.text);
+			done(&l);
+		}
+}
+
+static void test_gpu_prices(void **state)
+{
+	static const char table[] = "# prices\n\n  H100 = 2.5 # an hour\nH100 NVL = 3\nb200=6\n";
+	static const struct { const char *gpus, *price; uint32_t count; double want; const char *what; } row[] = {
+		{ NULL, NULL, 0, 0, NULL }, { "", "1.5", 0, 1.5, NULL }, { "4", "1.5", 4, 1.5, NULL },
+		{ "4xh100", "table", 4, 2.5, NULL }, { "NVIDIA H100 NVL", "table", 1, 3, NULL },
+		{ "8 X B200", "table", 1, 6, NULL }, { "8X B200", "table", 8, 6, NULL },
+		{ "3090", NULL, 3090, 0, NULL }, { "4090 Ti", NULL, 1, 0, NULL },
+		{ "0", NULL, 0, 0, "--gpus: expected a number from 1 to 1000000" },
+		{ "1000000", NULL, 1000000, 0, NULL }, { "1000001", NULL, 0, 0, "--gpus: expected" },
+		{ "A10", "table", 0, 0, "has no line for 'A10'; add one" },
+		{ "4", "table", 0, 0, "needs the GPU's name" }, { "4", "0", 0, 0, "a price above 0, or a file" },
+		{ "4", "inf", 0, 0, "a price above 0, or a file" },
+		{ "H100", "none", 0, 0, "none" }, { "H100", "nameless", 0, 0, "nameless:2: expected NAME = PRICE" },
+		{ "H100", "priceless", 0, 0, "priceless:1: expected NAME = PRICE with a price above 0" },
+	};
+
+	(void)state;
+	assert_int_equal(chdir(dir), 0);
+	assert_int_equal(file_write_atomic("table", str_of(table), NULL), 0);
+	assert_int_equal(file_write_atomic("nameless", STR("\n= 3\n"), NULL), 0);
+	assert_int_equal(file_write_atomic("priceless", STR("H100\n"), NULL), 0);
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		uint32_t count;
+		double price;
+		struct err e = { 0 };
+		int rc = gpu_price_read(row[i].gpus, row[i].price, &count, &price, &e);
+
+		if (rc != (row[i].what ? -1 : 0) || (row[i].what && !strstr(e.text, row[i].what)) ||
+		    (!rc && (count != row[i].count || fabs(price - row[i].want) > 1e-9)))
+			fail_msg("%zu: %d, %u, %g, %s", i, rc, count, price, e.text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -658,6 +720,7 @@ int main(void)
 		cmocka_unit_test(test_body), cmocka_unit_test(test_omitted),
 		cmocka_unit_test(test_ours),
 		cmocka_unit_test(test_namespace), cmocka_unit_test(test_abbreviations),
+		cmocka_unit_test(test_least_lengths), cmocka_unit_test(test_gpu_prices),
 	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

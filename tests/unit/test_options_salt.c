@@ -301,6 +301,31 @@ static void values_are_read(void **state)
 	assert_string_not_equal(a, b);
 }
 
+/* What is sent before anything is measured: the same, or the same with other words. */
+static void a_pass_repeats_the_run(void **state)
+{
+	static const struct { const char *how; size_t n; bool is_same; } row[] = {
+		{ NULL, 0, true }, { "none", 0, true }, { "same", 2, true }, { "other", 2, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		struct dataset_opts o = { .warmup_pass = row[i].how };
+		struct workload out = { 0 };
+		struct bench b;
+
+		bench_init(&b, SALT_RUN, "key");
+		add(&b, PROMPT_TEXT, STR("one"));
+		add(&b, PROMPT_TEXT, STR("two"));
+		assert_int_equal(reuse_pass(&b.w, &o, 7, b.tokenizer, &out, &b.e), 0);
+		assert_int_equal(out.n, row[i].n);
+		for (size_t k = 0; k < out.n; k++)
+			assert_int_equal(str_eq(out.v[k].prompt, b.w.v[k].prompt), row[i].is_same);
+		workload_release(&out);
+		bench_release(&b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -312,6 +337,7 @@ int main(void)
 		cmocka_unit_test(others_are_refused),
 		cmocka_unit_test(fresh_ones_keep_their_length),
 		cmocka_unit_test(repeats_have_their_own),
+		cmocka_unit_test(a_pass_repeats_the_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,8 @@
 #include "core/json/read.h"
 #include "core/schema/schema.h"
 #include "out/report/report.h"
+#include "out/report/structured.h"
+#define ANSWER_HEAD_BYTES 16000
 #include "answers.h"
 #include "record_sample.h"
 #include "scratch.h"
@@ -553,6 +555,45 @@ static void test_meta_errors(void **state)
 	}
 }
 
+/* A result in the format of the structured-output script: descriptions, one object per answer. */
+static void test_structured(void **state)
+{
+	static const struct structured_name names[] = {
+		{ 0.5, true, "vllm", "org/leaf", "json", INFINITY, 100, 128 },
+		{ 0, false, "vllm", "leaf", "grammar", 2.5, 7, 8 },
+	};
+	struct arena a = { 0 };
+	struct buf text = { 0 }, out = { 0 };
+	struct json_value *v;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		structured_file_name(&names[i], &out);
+		buf_add_text(&out, "\n");
+	}
+	buf_printf(&text, "{\"backend\": \"vllm\", \"model_id\": \"m\", \"num_prompts\": 4, "
+		   "\"completed\": 3, \"mean_ttft_ms\": 1, \"median_itl_ms\": 2, \"std_tpot_ms\": 3, "
+		   "\"p99_ttft_ms\": 4, \"max_ttft_ms\": 5, \"pages_ms\": 6, \"p_ms\": 7, \"p9_s\": 8, "
+		   "\"ttfts\": [0.5, 0.25, 9, 1], \"latencies\": [1.5, 0.75, 9, 1.5], "
+		   "\"output_lens\": [5, 1, 4, 3], \"errors\": [\"\", \"\", \"refused\", \"\"], "
+		   "\"generated_texts\": [\"a\", \"b\", \"c\", \"d\", \"e\"], \"request_goodput\": 1, "
+		   "\"profllm\": {\"correctness\": {\"correct_rate_upstream\": 66.5}, \"requests\": "
+		   "{\"correctness\": [%u, %u, %u, %u]}}}",
+		   ROW_UPSTREAM_SCORED | ROW_UPSTREAM_CORRECT | ROW_SCORED | ROW_CORRECT,
+		   ROW_UPSTREAM_SCORED | ROW_SCORED | ROW_CONSTRAINED | 1u << ROW_WRONG_SHIFT,
+		   (unsigned)ROW_CONSTRAINED, (WRONG_COUNT - 1u) << ROW_WRONG_SHIFT);
+	for (int is_empty = 0; is_empty < 2; is_empty++) {
+		if (json_parse(&a, is_empty ? STR("{}") : buf_str(&text), &v, NULL) < 0)
+			fail_msg("%s", text.data);
+		structured_rate_line(v, &out);
+		structured_json(v, &out);
+		buf_add_text(&out, "\n");
+	}
+	answers_release(&out);
+	buf_release(&text);
+	arena_release(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -562,7 +603,7 @@ int main(void)
 		cmocka_unit_test(test_schema),
 		cmocka_unit_test(test_names), cmocka_unit_test(test_dates),
 		cmocka_unit_test(test_saving), cmocka_unit_test(test_meta),
-		cmocka_unit_test(test_meta_errors),
+		cmocka_unit_test(test_meta_errors), cmocka_unit_test(test_structured),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, remove_dir);

@@ -14,6 +14,7 @@
 
 #include "bench/serve/build_workload.h"
 #include "bench/serve/point.h"
+#include "bench/serve/point_internal.h"
 #include "bench/serve/score.h"
 
 struct run {
@@ -419,6 +420,38 @@ static void messages_become_text(void **state)
 	tokenizer_free(t);
 }
 
+/* Prompt tokens of a turn whose history has another answer than planned; without a tokenizer and usage. */
+static void missing_counts_are_estimated(void **state)
+{
+	static const struct { uint32_t history, sample, before, want; uint8_t state; uint16_t flags; } of[] = {
+		{ RECORD_NONE, 10, 10, 10, REQ_DONE, 0 },
+		{ 0, 30, 0, 10 + 20 + 5 - 8, REQ_DONE, 0 },
+		{ 1, 70, 0, 27 + 40 + 5 - 8, REQ_DONE, 0 },
+		{ 0, 30, 50, 50, REQ_DONE, ROW_HAS_USAGE },
+		{ 0, 2, 0, 0, REQ_DONE, 0 },
+		{ 0, 30, 9, 9, REQ_FAILED, 0 },
+	};
+	struct request_row row[sizeof(of) / sizeof(*of)] = { 0 };
+	struct record r = { .row = row, .n_rows = sizeof(of) / sizeof(*of) };
+
+	(void)state;
+	for (uint32_t i = 0; i < r.n_rows; i++) {
+		row[i].history = of[i].history;
+		row[i].sample_prompt_tokens = of[i].sample;
+		row[i].prompt_tokens = of[i].before;
+		row[i].state = of[i].state;
+		row[i].flags = of[i].flags;
+		row[i].output_tokens = i == 3 ? 0 : 5;
+		row[i].asked_tokens = 8;
+	}
+	count_missing(&r, NULL, false);
+	for (uint32_t i = 0; i < r.n_rows; i++) {
+		assert_int_equal(row[i].prompt_tokens, of[i].want);
+		assert_int_equal(row[i].output_tokens, i == 3 ? 1 : 5);
+		assert_int_equal(row[i].flags, of[i].flags | (i == 3 ? ROW_COUNT_UNKNOWN : 0));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -432,6 +465,7 @@ int main(void)
 		cmocka_unit_test(what_the_server_gives_is_waited_for),
 		cmocka_unit_test(mistakes_are_found_without_a_server),
 		cmocka_unit_test(messages_become_text),
+		cmocka_unit_test(missing_counts_are_estimated),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,6 +32,8 @@ static void test_paths(void **state)
 		{ "POST", "/detokenize", "{\"tokens\":[97,256,34]}", 200,
 		  "{\"prompt\":\"a aaa\\\"\"}" },
 		{ "POST", "/detokenize", "{\"tokens\":[99999]}", 400, "not in the vocabulary" },
+		{ "GET", "/tokenizer_info", "", 200, "{\"tokenizer_class\":\"PreTrainedTokenizerFast\","
+		  "\"added_tokens_decoder\":{\"17832\":{\"content\":\"<|end|>\",\"special\":true}}}" },
 		{ "GET", "/metrics", "", 200,
 		  "vllm:num_requests_running{engine=\"0\",model_name=\"big\"} 0.0" },
 		{ "GET", "/", "", 404, "\"type\":\"NotFoundError\",\"param\":null,\"code\":404" },

@@ -45,6 +45,8 @@ static void serve(void **state)
 		  " b.json",
 		  .mask = VERB_TIMES | VERB_FLAT | VERB_NO_ERR, .varies = inside_varies,
 		  .files = R("inside", "servers.json") },
+		{ "bench sweep serve $S --num-runs 1 -e parts --bench-params '[{\"first\": 1}, {\"second\": 2}]'", V,
+		  .files = R("parts", "summary.csv") },
 		{ .line = "bench sweep serve $S --dry-run -e no --num-runs 2 --warmup-num-prompts 2"
 		  " --serve-params s.json --bench-params names.json" },
 	};

@@ -17,6 +17,7 @@
 #include "core/json/write.h"
 #include "input/fetch/fetch.h"
 #include "web/web.h"
+#define ANSWER_HEAD_BYTES 16000
 #include "answers.h"
 #include "scratch.h"
 

@@ -11,7 +11,6 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#define ANSWERS_MAX 64
 #include "core/base/mem.h"
 #include "core/json/read.h"
 #include "core/json/write.h"
@@ -54,7 +53,7 @@ static void put(struct json_writer *w, const struct json_value *v)
 	else
 		json_begin_array(w);
 	for (size_t i = 0; i < v->count; i++) {
-		if (is_object && is_volatile(v->key[i]))
+		if (is_object && (is_volatile(v->key[i]) || (str_is(v->key[i], "id") && v->item[i].kind == JSON_STRING)))
 			continue;
 		if (is_object)
 			json_key_str(w, v->key[i]);
@@ -264,10 +263,110 @@ static void refused(void **state)
 	store_close(store);
 }
 
+/* How a body's member is changed. */
+enum change { LEFT_OUT, OTHER_KIND, BEYOND, CHANGES };
+
+static void put_changed(struct json_writer *w, const struct json_value *v, enum change how, struct arena *a)
+{
+	bool is_text = v->kind == JSON_STRING, is_number = v->kind == JSON_INT || v->kind == JSON_REAL;
+
+	if (how == OTHER_KIND && is_text)
+		json_put_int(w, 7);
+	else if (how == OTHER_KIND)
+		json_put_text(w, "x");
+	else if (is_text)
+		json_put_text(w, arena_printf(a, "%05000d", 0));
+	else if (is_number)
+		json_put_f64(w, 1e18);
+	else if (v->kind == JSON_ARRAY)
+		put(w, &(struct json_value){ .kind = JSON_ARRAY });
+	else
+		put(w, &(struct json_value){ .kind = JSON_OBJECT });
+}
+
+/* NULL: the body has no such member. */
+static const char *changed(struct arena *a, const char *request, size_t member, enum change how)
+{
+	size_t head = strcspn(request, "{");
+	struct buf text = { 0 }, out = { 0 };
+	struct json_writer w = json_writer(&out);
+	struct json_value *v;
+
+	buf_add_text(&text, request + head);
+	answers_mask(&text, "'", "\"");
+	if (json_parse(a, buf_str(&text), &v, NULL) < 0)
+		fail_msg("%s", request);
+	buf_release(&text);
+	if (member >= v->count)
+		return NULL;
+	buf_add(&out, request, head);
+	json_begin_object(&w);
+	for (size_t i = 0; i < v->count; i++) {
+		if (i == member && how == LEFT_OUT)
+			continue;
+		json_key_str(&w, v->key[i]);
+		if (i == member)
+			put_changed(&w, &v->item[i], how, a);
+		else
+			json_put_value(&w, &v->item[i]);
+	}
+	json_end_object(&w);
+	return arena_take(a, &out).p;
+}
+
+/* Good requests again with each member of the body left out, of another kind, and too long, large or empty. */
+static void members(void **state)
+{
+	static const char *const good[] = {
+		"POST /api/data/experiments/1/annotations {'text': 'Odd.', 'who': 'Ada'}",
+		"PUT /api/data/experiments/1/exclusion {'reason': 'cold', 'who': 'Ada'}",
+		"DELETE /api/data/experiments/1/exclusion {'who': 'Ada'}",
+		"POST /api/data/bulk {'ids': [1], 'action': 'tag', 'text': 'nightly', 'who': 'Ada'}",
+		"POST /api/filters/presets {'name': 'Mine', 'body': {}}", "POST /api/boards {'name': 'B', 'body': {}}",
+		"PUT /api/settings/prices/gpu {'usd_per_hour': 2.5, 'power_w': 700, 'who': 'Ada'}",
+		"POST /api/analysis/marks {'series': 's', 'metric': 'm', 'at': 'a', 'kind': 'seen', 'text': 't', "
+		"'who': 'Ada'}",
+		"POST /api/live {'run_id': 'r', 'name': 'x', 'kind': 'serve', 'total': 4}",
+		APPLY "{'filter': {}, 'shown': 'all', 'limit': 1, 'columns': [], 'sort': [], 'statistics': []}",
+		"POST /api/export/csv {'format': 'csv', 'filter': {}, 'columns': ['failed'], 'limit': 1}",
+		"POST /api/data/compare {'ids': [1], 'baseline': 0, 'level': 0.9, 'comparable_only': true, 'ignore': "
+		"[], 'metrics': ['failed'], 'primary': 'failed'}",
+		"POST /api/analysis/trends {'metric': 'failed', 'series': ['failed'], 'level': 0.01, 'effect': 0.1, "
+		"'window': 100, 'news': 1}",
+		"POST /api/analysis/regression {'metrics': ['failed'], 'baseline': {'last': 1}, 'policy': {'p': 0.01}}",
+		"POST /api/analysis/impact {'metric': 'failed', 'parameters': ['benchmark.request_rate']}",
+		"POST /api/analysis/scaling {'metric': 'failed', 'by': 'completed', 'series': []}",
+		"POST /api/analysis/capacity {'rate': 1, 'slo': [{'column': 'failed', 'max': 1}], 'configuration': []}",
+		"POST /api/analysis/resources {'x': 'completed', 'y': 'failed', 'color': []}",
+		"POST /api/analysis/pareto {'x': 'completed', 'y': 'failed', 'group': []}",
+		"POST /api/analysis/distribution {'metric': 'failed', 'group': []}",
+		"POST /api/analysis/parallel {'columns': ['failed', 'completed'], 'limit': 1}",
+		"POST /api/analysis/curves {'at': 1, 'include_invalid': true}",
+		"POST /api/analysis/overview {'rank': 'ttft', 'need': {'p99_ttft_ms': 1}}",
+	};
+	struct arena a = { 0 };
+	struct store *store;
+	struct web *w = begin(&store, "members");
+	const char *request[512] = { "POST /api/upload/raw " RUN("1", "") };
+	size_t n = 1;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(good); i++)
+		for (size_t k = 0; changed(&a, good[i], k, LEFT_OUT); k++)
+			for (enum change how = LEFT_OUT; how < CHANGES; how++)
+				request[n++] = changed(&a, good[i], k, how);
+	assert_true(n < COUNT(request));
+	check(request, n);
+	assert_true(web_stop(w));
+	web_free(w);
+	store_close(store);
+	arena_release(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(changes),
-		cmocka_unit_test(refused) };
+		cmocka_unit_test(refused), cmocka_unit_test(members) };
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

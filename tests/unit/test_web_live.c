@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -155,6 +156,8 @@ static void a_long_run_keeps_its_shape(void **state)
 	assert_int_equal(json_int(json_get(run, "done"), -1), 2999);
 	assert_int_equal(json_int(json_get(run, "total"), -1), 3000);
 	assert_true(json_real(json_get(run, "tokens_per_s"), NAN) == 5998);
+	assert_true(fabs(json_real(json_get(run, "started_s"), NAN) - (double)time(NULL)) < 600);
+	assert_true(fabs(json_real(json_get(run, "seen_s"), NAN) - (double)time(NULL)) < 600);
 	assert_int_equal(json_get(json_get(run, "series"), "failed_s")->count, 1);
 	assert_true(json_real(&json_get(json_get(run, "series"), "failed_s")->item[0], NAN) == 1500);
 	assert_true(str_is(json_text(json_get(run, "state"), STR("")), "running"));

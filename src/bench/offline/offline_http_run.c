@@ -453,9 +453,9 @@ static void fill(const struct offline_call *c, struct offline_outcome *out)
 	int64_t first = INT64_MAX, last = 0;
 	size_t n = c->h->n;
 
-	out->prompt = arena_alloc(&out->arena, n * sizeof(*out->prompt) + 1);
-	out->output = arena_alloc(&out->arena, n * sizeof(*out->output) + 1);
-	out->e2el_s = arena_alloc(&out->arena, n * sizeof(*out->e2el_s) + 1);
+	out->prompt = arena_alloc(&out->arena, n * sizeof(*out->prompt));
+	out->output = arena_alloc(&out->arena, n * sizeof(*out->output));
+	out->e2el_s = arena_alloc(&out->arena, n * sizeof(*out->e2el_s));
 	for (uint32_t i = 0; i < c->plan.n; i++) {
 		const struct request_row *row = &c->record.row[i];
 
@@ -463,7 +463,7 @@ static void fill(const struct offline_call *c, struct offline_outcome *out)
 		last = row->last_event_ns > last ? row->last_event_ns : last;
 	}
 	if (is_cache_told(c))
-		out->cached = arena_alloc(&out->arena, n * sizeof(*out->cached) + 1);
+		out->cached = arena_alloc(&out->arena, n * sizeof(*out->cached));
 	for (size_t i = 0; i < n; i++) {
 		const struct request_row *row = &c->record.row[c->is_joined ? 0 : i];
 		size_t among = c->is_joined ? n : 1;

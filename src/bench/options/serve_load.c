@@ -231,7 +231,7 @@ static void take_balance(const struct serve_check *c)
 static int take_own_addresses(const struct serve_check *c)
 {
 	const struct opt_list *list = &c->o->source_addresses;
-	struct sock_addr *own = arena_alloc(c->arena, list->n * sizeof(*own) + 1);
+	struct sock_addr *own = arena_alloc(c->arena, list->n * sizeof(*own));
 
 	if (list->n > OWN_ADDRESSES_MAX)
 		return err_set(c->e, ERR_USAGE, "--source-addresses: expected at most %d addresses, got "

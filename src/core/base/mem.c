@@ -80,7 +80,14 @@ char *mem_vprintf(const char *fmt, va_list ap)
 
 /* ---- Arenas ---- */
 
+#ifdef __SANITIZE_ADDRESS__
+/* Each allocation is a chunk of its own, of just its size, so that access out of its bounds is noticed. */
+#define CHUNK_BYTES 0
+#define ALIGN_BYTES 1
+#else
 #define CHUNK_BYTES 65536
+#define ALIGN_BYTES 16
+#endif
 
 struct arena_chunk {
 	struct arena_chunk *next;
@@ -91,7 +98,7 @@ struct arena_chunk {
 void *arena_alloc(struct arena *a, size_t n)
 {
 	struct arena_chunk *chunk = a->chunk;
-	size_t need = (n + 15) & ~(size_t)15;
+	size_t need = (n + ALIGN_BYTES - 1) & ~(size_t)(ALIGN_BYTES - 1);
 	void *p;
 
 	assert(!a->is_sealed);

@@ -188,8 +188,8 @@ static const struct json_value *reported_alone(struct document *d, const struct 
 	size_t n = said && said->kind == JSON_OBJECT ? said->count : 0;
 
 	out->kind = JSON_OBJECT;
-	out->key = arena_alloc(&d->arena, n * sizeof(*out->key) + 1);
-	out->item = arena_alloc(&d->arena, n * sizeof(*out->item) + 1);
+	out->key = arena_alloc(&d->arena, n * sizeof(*out->key));
+	out->item = arena_alloc(&d->arena, n * sizeof(*out->item));
 	for (size_t i = 0; i < n; i++) {
 		struct str name = said->key[i];
 		const struct engine_arg *arg;

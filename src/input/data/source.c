@@ -81,7 +81,7 @@ static int take_patterns(const struct card_reader *r, const struct json_value *v
 	const struct json_value *item = v->kind == JSON_ARRAY ? v->item : v;
 	size_t n = v->kind == JSON_ARRAY ? v->count : 1;
 
-	out->pattern = arena_alloc(r->a, n * sizeof(*out->pattern) + 1);
+	out->pattern = arena_alloc(r->a, n * sizeof(*out->pattern));
 	for (; out->count < n; out->count++) {
 		struct str text = card_text(&item[out->count]);
 

@@ -45,6 +45,7 @@
 #define LIMIT_FACTOR 2.0
 #define RATE_SHARE 0.7
 #define LIMITS_EQUAL 1e-9     /* relative difference of the same number, written twice */
+#define LEVEL 0.95            /* of intervals */
 #define SEARCHES_SHOWN 8      /* different limits of searches */
 
 struct slo { struct str column; double limit; bool is_most; };
@@ -99,7 +100,7 @@ struct searched { struct slo slo[SLO_MAX]; size_t n, runs; bool is_asked; };
 
 struct capacity {
 	const struct analyse_request *r;
-	double rate, level;
+	double rate;
 	struct slo slo[SLO_MAX];
 	size_t n_slos;
 	struct str *column;        /* configuration, facts, sizes, limits, versions */
@@ -269,9 +270,7 @@ static int read_request(struct capacity *c, struct err *e)
 	c->rate = json_real(rate, NAN);
 	if (!(rate && rate->kind == JSON_NULL) && !(c->rate > 0 && c->rate <= ANALYSE_NUMBER_MAX))
 		return parts_refuse(e, "/rate", "expected requests per second above 0");
-	if (read_slo(c, e) < 0 ||
-	    parts_number(c->r->body, "", "level", 0.95, 0.5, 0.9999, &c->level, e) < 0 ||
-	    parts_columns(c->r, "configuration", &key, &c->n_keys, e) < 0)
+	if (read_slo(c, e) < 0 || parts_columns(c->r, "configuration", &key, &c->n_keys, e) < 0)
 		return -1;
 	if (!given || given->kind == JSON_NULL)
 		key = parts_present(c->r, configuration_default, &c->n_keys);
@@ -412,7 +411,7 @@ static void fill_load(const struct capacity *c, const struct offered *run, size_
 		struct interval around;
 
 		count = numbers_of(c, c->first_slo + k, run, n, x);
-		around = student_interval(x, count, c->level);
+		around = student_interval(x, count, LEVEL);
 		l->median[k] = parts_median(x, count);
 		l->low[k] = fmin(around.low, l->median[k]);
 		l->high[k] = fmax(around.high, l->median[k]);

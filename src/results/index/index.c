@@ -300,6 +300,7 @@ static void destroy(struct index *x)
 		next = c->next;
 		index_drop(x, c, c->bytes);
 	}
+	assert(atomic_load(&x->bytes) == 0);
 	if (x->mapping.p)
 		file_unmap(x->mapping);
 	cache_free(x->cache);
