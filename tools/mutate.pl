@@ -206,7 +206,8 @@ sub sites
 			my ($number, $place, $next) = ($1, $-[1], $+[1]);
 			my $before = substr($line, 0, $place);
 			next if $before =~ /\b(?:arena_alloc|mem_(?:alloc|array|grow))\(/; # more memory
-			my $is_success = !$number && $before =~ /(?:return|-1 :) $/ && substr($line, $next) =~ /^;/;
+			my $is_success = !$number && $before =~ /(?:return|-1 :) $/ &&
+				substr($line, $next) =~ /^;/;
 			my $new = $is_success ? -1 : $number == 1 && $before =~ /-$/ ? 0 : $number + 1;
 			push @site, [$start + $place, $next - $place, $new, "$number becomes $new"];
 		}
@@ -533,7 +534,8 @@ if ($o{show}) {
 	exit 0;
 }
 read_reach() if !$o{patches};
-code_of(slurp($memory), "$dir/mem.c", "$dir/mem.o", $memory, $sanitizer) // die "$memory does not compile\n";
+code_of(slurp($memory), "$dir/mem.c", "$dir/mem.o", $memory, $sanitizer) //
+	die "$memory does not compile\n";
 for my $m (@mutant) {
 	my $judged = ($n{killed} // 0) + ($n{survived} // 0);
 	last if $is_drawn && $judged + keys(%running) >= $want;
