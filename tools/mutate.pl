@@ -388,8 +388,8 @@ sub prepare_test
 			next;
 		}
 		my $rc = run("$compile $flags -Itests/unit -c -o $object tests/unit/test_$test.c", 300, $log);
-		$rc ||= run("$compile $flags -Wl,-S -o $program $object @{[objects_of($test, $flags, {})]} $libs",
-			300, $log) if $flags;
+		my @all = ($object, objects_of($test, $flags, {}));
+		$rc ||= run("$compile $flags -Wl,-S -o $program @all $libs", 300, $log) if $flags;
 		my $begun = Time::HiRes::time();
 		$rc ||= run($program, 300, $log);
 		print "# $test fails without any change and is left out, see $log\n" if $rc;

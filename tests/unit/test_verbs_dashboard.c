@@ -66,7 +66,7 @@ static bool is_measured(const char *path)
 	return is_one_of(name, COUNT(name), path);
 }
 
-/* Of the last sample of a live run: null if it came less than half a second after the one before. */
+/* Of the last sample of a live run: null if it came within half a second of the one before. */
 static bool is_sampled(const char *path)
 {
 	static const char *const name[] = { "tokens_per_s", "ttft_ms" };
