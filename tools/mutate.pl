@@ -206,7 +206,8 @@ sub sites
 			my ($number, $place, $next) = ($1, $-[1], $+[1]);
 			my $before = substr($line, 0, $place);
 			next if $before =~ /\b(?:arena_alloc|mem_(?:alloc|array|grow))\(/; # more memory
-			my $is_success = !$number && $before =~ /(?:return|-1 :) $/ && substr($line, $next) =~ /^;/;
+			my $is_success = !$number && $before =~ /(?:return|-1 :) $/ &&
+				substr($line, $next) =~ /^;/;
 			my $new = $is_success ? -1 : $number == 1 && $before =~ /-$/ ? 0 : $number + 1;
 			push @site, [$start + $place, $next - $place, $new, "$number becomes $new"];
 		}
@@ -387,8 +388,8 @@ sub prepare_test
 			next;
 		}
 		my $rc = run("$compile $flags -Itests/unit -c -o $object tests/unit/test_$test.c", 300, $log);
-		$rc ||= run("$compile $flags -Wl,-S -o $program $object @{[objects_of($test, $flags, {})]} $libs",
-			300, $log) if $flags;
+		my @all = ($object, objects_of($test, $flags, {}));
+		$rc ||= run("$compile $flags -Wl,-S -o $program @all $libs", 300, $log) if $flags;
 		my $begun = Time::HiRes::time();
 		$rc ||= run($program, 300, $log);
 		print "# $test fails without any change and is left out, see $log\n" if $rc;
@@ -533,7 +534,8 @@ if ($o{show}) {
 	exit 0;
 }
 read_reach() if !$o{patches};
-code_of(slurp($memory), "$dir/mem.c", "$dir/mem.o", $memory, $sanitizer) // die "$memory does not compile\n";
+code_of(slurp($memory), "$dir/mem.c", "$dir/mem.o", $memory, $sanitizer) //
+	die "$memory does not compile\n";
 for my $m (@mutant) {
 	my $judged = ($n{killed} // 0) + ($n{survived} // 0);
 	last if $is_drawn && $judged + keys(%running) >= $want;

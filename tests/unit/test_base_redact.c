@@ -200,6 +200,8 @@ static void test_learned(void **state)
 	redact_learn_lines(lines);
 	redact_learn_text(STR("{\"a\": {\"client_secret\": \"quo\\\"ted-5\"}}"));
 	redact_learn(STR("Bearer bear-6789"));
+	redact_learn((struct str){ "cut-off%41", 9 }); /* what follows a value is no part of it */
+	is_shown_as("cut-offA cut-off%4", "cut-offA ***");
 	redact_learn(STR("EMPTY"));
 	redact_learn(STR("benchmark"));
 	is_shown_as("sk-word-1, hf_line_4", "***, ***");

@@ -828,9 +828,6 @@ static void test_defaults(void **state)
 	assert_true(m.x.telemetry.is_enabled && !m.x.profiling.is_enabled);
 	assert_true(m.x.server->values->count >= 290);
 	drop(&m);
-	make(&m, "server: {model: m, served_model_name: [x, y]}\n");
-	expect("name", m.x.serve.served_model_name, "x");
-	drop(&m);
 	make(&m, "server: {model: m, served_model_name: [x, y]}\nbenchmark: {served_model_name: y}\n");
 	expect("name", m.x.serve.served_model_name, "y");
 	drop(&m);

@@ -98,6 +98,13 @@ static const struct {
 		       "\"data:image/png;base64,QUJD\"}}]") },
 	  "{\"model\": \"m\", \"messages\": [{\"role\": \"user\", \"content\": \"see\", \"images\": "
 	  "[\"QUJD\"]}], \"stream\": true, \"options\": {\"num_predict\": 5}}" },
+	{ "ollama-chat", { .model = S("m") },
+	  { .kind = PROMPT_JSON, .output_len = 5, .prompt = S("[{\"role\": \"user\", \"content\": [{\"type\": "
+		"\"text\", \"text\": \"see\"}, {\"type\": \"image_url\", \"image_url\": {\"url\": "
+		"\"data:image/png;base64,QUJD\"}}]}, {\"role\": \"assistant\", \"content\": \"ABC\"}]") },
+	  "{\"model\": \"m\", \"messages\": [{\"role\": \"user\", \"content\": \"see\", \"images\": "
+	  "[\"QUJD\"]}, {\"role\": \"assistant\", \"content\": \"ABC\"}], \"stream\": true, \"options\": "
+	  "{\"num_predict\": 5}}" },
 };
 
 static void bodies_are_the_apis(void **state)

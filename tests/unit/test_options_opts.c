@@ -667,8 +667,8 @@ static void test_least_lengths(void **state)
 			char text[64];
 
 			snprintf(text, sizeof(text), "%s=%d", row[i].option, row[i].least - below);
-			RUN(&l, "--dataset-name", row[i].dataset, strncmp(row[i].dataset, "prefix", 6) ? "--dataset-path" :
-			    "--seed", "1", text); /* which reads no file */
+			RUN(&l, "--dataset-name", row[i].dataset, row[i].option[2] == 'p' ?
+			    "--seed" : "--dataset-path", "1", text); /* that dataset reads no file */
 			if (!strstr(l.e.text, "expected 0 or more tokens") != !below)
 				fail_msg("%s: '%s'", text, l.e.text);
 			done(&l);
@@ -678,7 +678,12 @@ static void test_least_lengths(void **state)
 static void test_gpu_prices(void **state)
 {
 	static const char table[] = "# prices\n\n  H100 = 2.5 # an hour\nH100 NVL = 3\nb200=6\n";
-	static const struct { const char *gpus, *price; uint32_t count; double want; const char *what; } row[] = {
+	static const struct {
+		const char *gpus, *price;
+		uint32_t count;
+		double want;
+		const char *what;
+	} row[] = {
 		{ NULL, NULL, 0, 0, NULL }, { "", "1.5", 0, 1.5, NULL }, { "4", "1.5", 4, 1.5, NULL },
 		{ "4xh100", "table", 4, 2.5, NULL }, { "NVIDIA H100 NVL", "table", 1, 3, NULL },
 		{ "8 X B200", "table", 1, 6, NULL }, { "8X B200", "table", 8, 6, NULL },
@@ -688,7 +693,8 @@ static void test_gpu_prices(void **state)
 		{ "A10", "table", 0, 0, "has no line for 'A10'; add one" },
 		{ "4", "table", 0, 0, "needs the GPU's name" }, { "4", "0", 0, 0, "a price above 0, or a file" },
 		{ "4", "inf", 0, 0, "a price above 0, or a file" },
-		{ "H100", "none", 0, 0, "none" }, { "H100", "nameless", 0, 0, "nameless:2: expected NAME = PRICE" },
+		{ "H100", "none", 0, 0, "none" },
+		{ "H100", "nameless", 0, 0, "nameless:2: expected NAME = PRICE" },
 		{ "H100", "priceless", 0, 0, "priceless:1: expected NAME = PRICE with a price above 0" },
 	};
 

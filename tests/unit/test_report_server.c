@@ -12,6 +12,7 @@
 
 #include "core/json/read.h"
 #include "out/report/report.h"
+#define ANSWER_HEAD_BYTES 12000
 #include "answers.h"
 
 #define LINE "==================================================\n"
@@ -42,10 +43,10 @@ static void fill(struct fixture *f)
 				     .trust = &f->t };
 }
 
-/* The lines from the one that begins with from up to the next heading. */
+/* The lines from the one that begins with from up to the next heading; the JSON as it was. */
 static void same_block(const struct report *r, const char *from, const char *want)
 {
-	struct buf out = { 0 };
+	struct buf out = { 0 }, json = { 0 };
 	char *at, *end;
 
 	report_terminal(r, REPORT_FULL, &out);
@@ -58,6 +59,8 @@ static void same_block(const struct report *r, const char *from, const char *wan
 	*end = 0;
 	assert_string_equal(at, want);
 	answers_release(&out);
+	report_ours_json(r, &json);
+	answers_release(&json);
 }
 
 static bool has_line(const struct report *r, const char *line)

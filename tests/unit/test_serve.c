@@ -420,10 +420,14 @@ static void messages_become_text(void **state)
 	tokenizer_free(t);
 }
 
-/* Prompt tokens of a turn whose history has another answer than planned; without a tokenizer and usage. */
+/* Prompt tokens of a turn after another answer than planned; neither usage nor a tokenizer. */
 static void missing_counts_are_estimated(void **state)
 {
-	static const struct { uint32_t history, sample, before, want; uint8_t state; uint16_t flags; } of[] = {
+	static const struct {
+		uint32_t history, sample, before, want;
+		uint8_t state;
+		uint16_t flags;
+	} of[] = {
 		{ RECORD_NONE, 10, 10, 10, REQ_DONE, 0 },
 		{ 0, 30, 0, 10 + 20 + 5 - 8, REQ_DONE, 0 },
 		{ 1, 70, 0, 27 + 40 + 5 - 8, REQ_DONE, 0 },

@@ -303,6 +303,7 @@ static void a_bad_generator_is_one_sentence(void **state)
 /* ---- form (a) ---- */
 
 #define TALK(messages) "[{\"id\": \"a\", \"messages\": [" messages "]}]"
+#define LONG "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define SAYS(role, text) "{\"role\": \"" role "\", \"content\": " text "}"
 
 static void conversations_are_checked_when_they_are_read(void **state)
@@ -313,6 +314,11 @@ static void conversations_are_checked_when_they_are_read(void **state)
 		{ "[{\"id\": \"a\\n\", \"messages\": []}]", "control character" },
 		{ "[{\"id\": \"a\"}]", "\"messages\" must be a list" },
 		{ TALK(""), "row 0: conversation 'a' has no messages" },
+		{ "[{\"id\": \"" LONG "1\", \"messages\": []}]", "conversation '" LONG "' has no messages" },
+		{ "[{\"id\": \"" LONG "1\", \"messages\": [" SAYS("assistant", "\"x\"") "]}]",
+		  "conversation '" LONG "': messages[0]: the assistant" },
+		{ "[{\"id\": \"" LONG "1\", \"messages\": [" SAYS("system", "\"x\"") "]}]",
+		  "conversation '" LONG "' has no message of the user" },
 		{ TALK(SAYS("user", "\"x\"") "," SAYS("user", "\"y\"")),
 		  "row 0: conversation 'a': messages[1]: two messages of the user in a row" },
 		{ TALK(SAYS("assistant", "\"x\"")), "messages[0]: the assistant cannot speak before" },

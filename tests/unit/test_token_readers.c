@@ -220,6 +220,15 @@ static void test_long_texts(void **state)
 
 static void test_wrong_tiktoken(void **state)
 {
+	static const char *const known[][2] = {
+		{ "r50k_base.tiktoken", "has 264 ranks, but r50k_base has 50256" },
+		{ "p50k_base.tiktoken", "has 264 ranks, but p50k_base has 50280" },
+		{ "p50k_edit.tiktoken", "has 264 ranks, but p50k_edit has 50280" },
+		{ "cl100k_base.tiktoken", "has 264 ranks, but cl100k_base has 100256" },
+		{ "o200k_base.tiktoken", "has 264 ranks, but o200k_base has 199998" },
+		{ "o200k_harmony.tiktoken", "has 264 ranks, but o200k_harmony has 199998" },
+		{ "qwen.tiktoken", "has 264 ranks, but Qwen has 151643" },
+	};
 	static const struct {
 		const char *tail, *config, *want;
 	} row[] = {
@@ -260,8 +269,10 @@ static void test_wrong_tiktoken(void **state)
 	refused("tokenizer.model", "line 265 has a token of more than 1024 bytes");
 	buf_release(&long_line);
 	remove_file("tokenizer_config.json");
-	write_ranks("cl100k_base.tiktoken", "");
-	refused("cl100k_base.tiktoken", "has 264 ranks, but cl100k_base has 100256");
+	for (size_t i = 0; i < COUNT(known); i++) {
+		write_ranks(known[i][0], "");
+		refused(known[i][0], known[i][1]);
+	}
 	write_file("x.tiktoken", STR(""));
 	refused("x.tiktoken", "holds no tokens");
 	write_file("tiktoken.model", STR("YQ== 0\nYg== 1\n"));

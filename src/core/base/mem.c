@@ -81,7 +81,7 @@ char *mem_vprintf(const char *fmt, va_list ap)
 /* ---- Arenas ---- */
 
 #ifdef __SANITIZE_ADDRESS__
-/* Each allocation is a chunk of its own, of just its size, so that access out of its bounds is noticed. */
+/* Each allocation is a chunk of just its size: access out of its bounds is noticed. */
 #define CHUNK_BYTES 0
 #define ALIGN_BYTES 1
 #else
