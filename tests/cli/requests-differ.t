@@ -158,7 +158,7 @@ for my $row (['"priority" must be a whole number of 64 bits (the lower, the earl
 	my ($why, $key) = @$row;
 	spew('bad.jsonl', "{\"prompt\": \"a\"}\n{\"prompt\": \"b\", $key}\n");
 	check_run("row: $why", run(args => [@serve, qw(--dry-run), @custom, qw(--dataset-path bad.jsonl)]),
-		{ status => 1, err => "profllm bench serve: bad.jsonl:2: $why" });
+		{ status => 2, err => "profllm bench serve: bad.jsonl:2: $why" });
 }
 
 # ---- servers that do not know the keys ----

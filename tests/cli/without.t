@@ -23,7 +23,7 @@ like($r->{out}, qr/^Successful requests: +5 *$/m, 'with the usual report');
 
 $r = run(command => [$less, qw(dataset show --backend openai-chat --dataset-name random-mm
 	--num-prompts 1 --tokenizer sim --model sim)]);
-is($r->{status}, 1, 'pictures cannot be made');
+is($r->{status}, 2, 'pictures cannot be made');
 like($r->{err}, qr/writing a \w+ file needs a program with media libraries; .* MEDIA=0$/m,
 	'and the sentence says how it was built');
 

@@ -9,7 +9,7 @@
 
 static int refuse(struct err *e, const char *what)
 {
-	return err_set(e, ERR_RUN, "%s needs a program with media libraries; this one was built with"
+	return err_set(e, ERR_USAGE, "%s needs a program with media libraries; this one was built with"
 		       " MEDIA=0", what);
 }
 
