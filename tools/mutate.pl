@@ -534,7 +534,7 @@ if ($o{show}) {
 	exit 0;
 }
 read_reach() if !$o{patches};
-code_of(slurp($memory), "$dir/mem.c", "$dir/mem.o", $memory, $sanitizer) //
+code_of(slurp($memory), "$dir/mem.c", "$dir/mem.o", $memory, "$sanitizer -DARENA_EXACT") //
 	die "$memory does not compile\n";
 for my $m (@mutant) {
 	my $judged = ($n{killed} // 0) + ($n{survived} // 0);

@@ -80,8 +80,8 @@ char *mem_vprintf(const char *fmt, va_list ap)
 
 /* ---- Arenas ---- */
 
-#ifdef __SANITIZE_ADDRESS__
-/* Each allocation is a chunk of just its size: access out of its bounds is noticed. */
+#ifdef ARENA_EXACT
+/* For tools/mutate.pl: AddressSanitizer notices access out of the bounds of an allocation. Slow. */
 #define CHUNK_BYTES 0
 #define ALIGN_BYTES 1
 #else
