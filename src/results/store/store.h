@@ -198,9 +198,10 @@ int store_bulk(struct store *s, enum bulk_action what, const int64_t *id, size_t
 #define PRESET_BYTES_MAX (1u << 20)
 struct preset { int64_t id; struct str name, body; double at_s; }; /* body: JSON */
 /*
- * Saves p: id 0 is a new one; of others an empty name or body stays as it is. was_s: only the
- * version with this at_s is replaced; or NAN. Sets p's id and at_s. ERR_USAGE: the name is taken,
- * there is no such id, or another version is there; at_s is then that one's.
+ * Saves p. With id 0 it is new; otherwise an empty name or body leaves the stored one unchanged.
+ * If was_s is not NAN, only the version whose at_s equals it is replaced. Sets p's id and at_s.
+ * ERR_USAGE: the name is taken, or there is no such id, or another version is stored; in the last
+ * case p->at_s is set to the time of the stored version.
  */
 int store_preset_put(struct store *s, const char *kind, struct preset *p, double was_s,
 		     struct err *e);
