@@ -56,7 +56,7 @@ my $run = find($sim->{url}, @fast, '--find-max-rate', '--slo', $limits, qw(--bud
 	--output-json rate.json));
 check_run('a rate', $run, { status => 0, out => [
 	'Searching for the largest request rate with p90_ttft_ms<20, mean_e2el_ms<=400 and at most 1 % ' .
-	'failed requests.', 'Without load: mean E2EL *', 'Saturated: * requests/s with * requests at once.',
+	'failed requests.', 'Without load: mean E2EL *', 'Saturated: * requests/s with * request* at once.',
 	'Bracket 1: *', 'About * requests more for +-20 % at this load*',
 	'Capacity: * requests/s, 95 % interval [*] (+-* %).', 'Limiting factor: p90_ttft_ms<20. *',
 	'Safe to configure: * requests/s, the lower end (--request-rate *).', 'Spent: *'] });

@@ -336,6 +336,8 @@ struct server {
 	double capacity[2], slope[2]; /* of two p99 limits; 0: never slow */
 	double fails_from;            /* requests beyond this load fail; 0: none */
 	double carried;               /* requests/s at most; 0: any */
+	double saturated;             /* requests/s that the saturation test measures; 0: 100 */
+	double load_min;              /* of the search */
 	bool is_unloaded_slow;
 	struct pcg64 rng;
 };
@@ -395,7 +397,7 @@ static void run_level(struct capacity_search *c, struct server *v, const struct 
 static struct capacity_search *search(struct server *v, const struct capacity_opts *o)
 {
 	struct capacity_search *c = capacity_new(o);
-	struct capacity_saturation m = { 100, 50, 10, 500 };
+	struct capacity_saturation m = { v->saturated > 0 ? v->saturated : 100, 50, 10, 500 };
 	struct level l = { .batches = 10, .e2e_s = 0.5, .spent_s = 5, .requests = 10 };
 	struct capacity_step s;
 	struct buf out = { 0 };
@@ -455,9 +457,17 @@ static void searches(void **state)
 		  170, 0 },
 		{ "failures", { .fails_from = 70 }, CAPACITY_PRECISE, 70, 2 },
 		{ "saturation", { .carried = 80 }, CAPACITY_RUNNING, 80, 3 },
-		{ "nothing passes", { .capacity = { 0.5, 0 }, .slope = { 20, 0 } },
+		{ "measured far too high", { .capacity = { 60, 0 }, .slope = { 20, 0 }, .saturated = 16000 },
+		  CAPACITY_PRECISE, 60, 0 },
+		{ "carried, measured far too high", { .carried = 80, .saturated = 16000 },
+		  CAPACITY_RUNNING, 80, 3 },
+		{ "far below saturation", { .capacity = { 1.5, 0 }, .slope = { 20, 0 } },
+		  CAPACITY_BUDGET, 1.5, 0 },
+		{ "hardly any load", { .capacity = { 0.05, 0 }, .slope = { 20, 0 } },
+		  CAPACITY_BUDGET, 0.05, 0 },
+		{ "nothing passes", { .capacity = { 1.5, 0 }, .slope = { 20, 0 }, .load_min = 2 },
 		  CAPACITY_NONE_PASSES, 0, 0 },
-		{ "never carried", { .carried = 0.3 }, CAPACITY_NEVER_CARRIED, 0, 0 },
+		{ "never carried", { .carried = 0.3, .load_min = 2 }, CAPACITY_NEVER_CARRIED, 0, 0 },
 		{ "all pass", { .capacity = { 1e9, 0 }, .slope = { 20, 0 } }, CAPACITY_ALL_PASS, 0, 0 },
 		{ "broken", { .is_unloaded_slow = true }, CAPACITY_BROKEN_UNLOADED, 0, 0 },
 	};
@@ -466,9 +476,12 @@ static void searches(void **state)
 	for (size_t i = 0; i < COUNT(row); i++) {
 		struct capacity_opts o = opts();
 		struct server v = row[i].server;
-		struct capacity_search *c = search(&v, &o);
-		struct capacity_answer a = capacity_answer(c);
+		struct capacity_search *c;
+		struct capacity_answer a;
 
+		o.load_min = v.load_min;
+		c = search(&v, &o);
+		a = capacity_answer(c);
 		if (row[i].end != CAPACITY_RUNNING && a.end != row[i].end)
 			fail_msg("%s: ended with %d", row[i].what, (int)a.end);
 		if (a.has_interval != (row[i].capacity > 0))

@@ -563,6 +563,9 @@ static int saturate(struct find *f, const struct find_hooks *hooks, struct err *
 		return 0;
 	if (!(m->per_s > 0))
 		return err_set(e, ERR_RUN, "the server finished no request while it was saturated");
+	/* Little's law: a client that was stalled reads many completions as one burst. */
+	if (f->level.e2e_s > 0)
+		m->per_s = fmin(m->per_s, m->at_once / f->level.e2e_s);
 	capacity_tell_saturation(f->search, m);
 	return 0;
 }

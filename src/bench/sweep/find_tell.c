@@ -116,8 +116,9 @@ void find_tell_step(const struct find *f, struct buf *out)
 			   fmt_duration(a, (int64_t)(f->level.e2e_s * 1e9)), CAPACITY_UNLOADED);
 		break;
 	case CAPACITY_SATURATE:
-		buf_printf(out, "Saturated: %s requests/s with %s requests at once.",
-			   load_text(a, f->saturation.per_s), load_text(b, f->saturation.at_once));
+		buf_printf(out, "Saturated: %s requests/s with %s request%s at once.",
+			   load_text(a, f->saturation.per_s), load_text(b, f->saturation.at_once),
+			   f->saturation.at_once == 1 ? "" : "s");
 		break;
 	case CAPACITY_LEVEL:
 		tell_level(f, out);

@@ -16,6 +16,7 @@
 #define TOP_SHARE 1.1          /* of the throughput at saturation */
 #define TOP_AT_ONCE 2.0        /* times what runs at once */
 #define BOTTOM_SHARE 50.0      /* times below the top */
+#define QUIET_IN_FLIGHT 0.1    /* requests at once, on average: no load is asked for below */
 #define RAISES_MAX 8           /* doublings of a top that never failed */
 #define BRACKET_RATIO 1.2
 #define SATURATE_REQUESTS 200
@@ -262,16 +263,30 @@ static void ask_double(struct capacity_search *s)
 		ask_short(s, load, false);
 }
 
+/*
+ * The smallest load failed: the bracket reaches down again, until requests hardly meet. Throughput
+ * at saturation that was measured too high starts the search far above the capacity.
+ */
+static void reach_down(struct capacity_search *s)
+{
+	double least = s->e2e_s > 0 ? QUIET_IN_FLIGHT / s->e2e_s : s->low;
+
+	if (!is_whole(s) && !(s->o.load_min > 0))
+		s->low = fmin(s->low, fmax(least, s->low / BOTTOM_SHARE));
+}
+
 static void next_short(struct capacity_search *s)
 {
 	bool is_top = s->o.load_max > 0 && s->low >= s->o.load_max;
 
+	if (s->is_high && s->high <= s->low)
+		reach_down(s);
 	if (s->points == CAPACITY_LEVELS_MAX)
 		finish(s, CAPACITY_BUDGET);
 	else if (s->is_low && !s->is_high &&
 		 (is_top || s->raises >= RAISES_MAX || s->low >= CAPACITY_LOAD_MAX / 2))
 		finish(s, CAPACITY_ALL_PASS);
-	else if (s->is_high && s->high <= s->low) /* the smallest load failed */
+	else if (s->is_high && s->high <= s->low)
 		finish(s, s->was_uncarried ? CAPACITY_NEVER_CARRIED : CAPACITY_NONE_PASSES);
 	else if (!s->o.has_saturation && !s->is_high)
 		ask_double(s);
