@@ -25,7 +25,7 @@ static void slurm(void **state)
 	run_check_all(row, 2);
 	run_write("slurm/hold", "");
 	run_check_all(row + 2, 3);
-	unlink("slurm/hold");
+	run_write("slurm/hold", "squeue");
 	run_check(&(struct run_case){ "later", NULL, .words = "-q --resume --only *", .how = RUN_SORTED });
 	run_write("slurm/refuse", "Invalid account");
 	run_check(&(struct run_case){ "never", RUN_SIM RUN_LOAD SLURM TWO, .status = 1, .how = RUN_SORTED });

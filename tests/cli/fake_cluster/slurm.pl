@@ -6,8 +6,9 @@
 #
 # A task is the file JOB_INDEX: NAME|JOB|INDEX|STATE|NODE|REASON. The runner that sbatch starts is
 # the only one that writes it. Others ask by JOB_INDEX.end, which holds the state that the task is
-# to end with: PENDING is a requeue. Files that tests make: `hold` (nothing is started), `down`
-# (squeue fails), `refuse` (sbatch fails with its content). `calls` gets a line for each call.
+# to end with: PENDING is a requeue. Files that tests make: `hold` (nothing is started; with the
+# content `squeue` until the next call of squeue), `down` (squeue fails), `refuse` (sbatch fails with
+# its content). `calls` gets a line for each call.
 use strict;
 use warnings;
 use POSIX qw(WNOHANG _exit setsid);
@@ -116,6 +117,7 @@ sub squeue {
 	my %is_asked = map { $_ => 1 } split /,/, $names;
 
 	die "slurm_load_jobs error: Unable to contact slurm controller\n" if -e "$dir/down";
+	unlink "$dir/hold" if (slurp("$dir/hold") // '') eq 'squeue';
 	for my $path (glob "$dir/[0-9]*_*") {
 		next if $path =~ /\./;
 		my $line = slurp($path);
