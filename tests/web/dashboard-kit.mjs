@@ -137,11 +137,10 @@ export async function isStill(page) {
 	const seen = requestsOf.get(page), { frameTree } = await seen.session.send('Page.getFrameTree');
 	// Requests of the document before this one may remain open: Chromium need not report their end.
 	const { asked } = seen, isOpen = [...seen.open.values()].includes(frameTree.frame.loaderId);
+	// Its own timers come as late as everything else that it does.
 	await page.evaluate(async () => {
-		const idle = () => new Promise((then) => requestIdleCallback(then, { timeout: 1000 }));
-		await idle();
-		await new Promise((then) => setTimeout(then, 20)); // an answer may lead to another question
-		await idle();
+		for (let k = 0; k < 3; k++)
+			await new Promise((then) => setTimeout(then, 20));
 	});
 	return !isOpen && seen.asked === asked;
 }

@@ -104,14 +104,16 @@ const valuesOf = (page) => page.$$eval('main [data-value]', (l) => l.filter((e) 
 	.map((e) => [e.dataset.value, e.textContent.trim()]));
 
 async function numbersAre(page, { heard, settle }, name, least) {
-	let shown, wrong;
+	let shown, wrong, last;
 	await becomes(async () => {
 		// Until then some of it is not there, such as counts, which a page asks for after its rows.
 		const isWhole = await isStill(page);
 		await settle();
 		shown = await valuesOf(page);
 		wrong = shown.filter((v) => !isRight(heard, v));
-		return isWhole && shown.length >= least && wrong.length === 0;
+		const before = last;
+		last = JSON.stringify(shown);
+		return isWhole && last === before && shown.length >= least && wrong.length === 0;
 	}, true, `${name}: its numbers are the API’s`);
 	if (wrong.length || shown.length < least)
 		console.error(`# ${shown.length} numbers, at least ${least}; wrong: ${
