@@ -5,7 +5,7 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { launch } from './browser.mjs';
-import { accessible, ask, dashboard, isShown, tab, upload } from './dashboard-kit.mjs';
+import { accessible, ask, dashboard, isShown, isStill, tab, upload } from './dashboard-kit.mjs';
 import { series, study } from './dashboard-sample.mjs';
 import { becomes, equal, main, ok, output, scratch } from './tap.mjs';
 
@@ -115,6 +115,7 @@ async function blocks(page, url, id) {
 	equal(await page.textContent('.markdown strong'), 'Bold', 'Markdown is drawn');
 	await choose(page, 'Speed then', 'Freeze');
 	await page.waitForSelector('.frozen');
+	await becomes(() => isStill(page), true, 'a block that is frozen is saved');
 	await page.reload();
 	await page.waitForSelector('.frozen');
 	await upload(url, study().map((d) => ({ ...d, run_id: `${d.run_id.slice(0, -2)}ff`,

@@ -111,12 +111,47 @@ export async function upload(url, list) {
 	return answer.json();
 }
 
+/** What Chromium reports about a tab's page: { session, asked, open }. */
+const requestsOf = new WeakMap();
+
+async function watchRequests(page) {
+	const session = await page.context().newCDPSession(page), seen = { session, asked: 0, open: new Map() };
+	requestsOf.set(page, seen);
+	session.on('Network.requestWillBeSent', ({ requestId, loaderId, type }) => {
+		seen.asked++;
+		if (type !== 'EventSource') // an answer without end
+			seen.open.set(requestId, loaderId);
+	});
+	for (const end of ['Network.loadingFinished', 'Network.loadingFailed'])
+		session.on(end, ({ requestId }) => seen.open.delete(requestId));
+	await session.send('Network.enable');
+	let n = 0;
+	if (process.env.DELAY_MS)
+		await page.context().route('**/api/**', (r) => {
+			setTimeout(() => r.fallback().catch(() => undefined), process.env.DELAY_MS * (1 + n++ % 3));
+		});
+}
+
+/** Whether a tab's page has the answers to all that it asked for, and has drawn them. */
+export async function isStill(page) {
+	const seen = requestsOf.get(page), { frameTree } = await seen.session.send('Page.getFrameTree');
+	// Requests of the document before this one may remain open: Chromium need not report their end.
+	const { asked } = seen, isOpen = [...seen.open.values()].includes(frameTree.frame.loaderId);
+	// Its own timers come as late as everything else that it does.
+	await page.evaluate(async () => {
+		for (let k = 0; k < 3; k++)
+			await new Promise((then) => setTimeout(then, 20));
+	});
+	return !isOpen && seen.asked === asked;
+}
+
 /** A tab of its own context; wrong: requests to elsewhere, errors, words on the console. */
 export async function tab(browser, target, options = {}) {
 	const context = await browser.newContext({ viewport: { width: 1440, height: 900 },
 		acceptDownloads: true, ...options });
 	const page = await context.newPage(), wrong = [];
 	const { origin } = new URL(target);
+	await watchRequests(page);
 	page.on('console', (m) => wrong.push(`console: ${m.text()}`));
 	page.on('pageerror', (e) => wrong.push(`error: ${e.message}`));
 	context.on('request', (r) => {

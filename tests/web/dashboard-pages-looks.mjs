@@ -6,7 +6,7 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { launch, root } from './browser.mjs';
-import { accessible, ask, dashboard, isShown, tab, upload } from './dashboard-kit.mjs';
+import { accessible, ask, dashboard, isShown, isStill, tab, upload } from './dashboard-kit.mjs';
 import { detailed, series, study } from './dashboard-sample.mjs';
 import { becomes, equal, main, ok, output } from './tap.mjs';
 
@@ -106,13 +106,14 @@ const valuesOf = (page) => page.$$eval('main [data-value]', (l) => l.filter((e) 
 async function numbersAre(page, { heard, settle }, name, least) {
 	let shown, wrong, last;
 	await becomes(async () => {
+		// Until then some of it is not there, such as counts, which a page asks for after its rows.
+		const isWhole = await isStill(page);
 		await settle();
 		shown = await valuesOf(page);
 		wrong = shown.filter((v) => !isRight(heard, v));
-		// A table draws the rows in view once it knows how high a row is.
 		const before = last;
 		last = JSON.stringify(shown);
-		return last === before && shown.length >= least && wrong.length === 0;
+		return isWhole && last === before && shown.length >= least && wrong.length === 0;
 	}, true, `${name}: its numbers are the API’s`);
 	if (wrong.length || shown.length < least)
 		console.error(`# ${shown.length} numbers, at least ${least}; wrong: ${
