@@ -28,6 +28,10 @@ static void explained(void **state)
 	};
 
 	(void)state;
+#ifdef __SANITIZE_THREAD__
+	print_message("# one thread, and ten million steps of an engine\n");
+	skip();
+#endif
 	verb_check_all(cases, COUNT(cases));
 }
 
