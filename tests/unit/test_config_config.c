@@ -372,6 +372,7 @@ static void test_accepted(void **state)
 		"server: {command: 'python -m sglang.launch_server', model_path: x, tp: 2}\n",
 		"server: {ready: {log: up and running}, after: []}\n",
 		"server: {env: {A: 1, B: null, C: x}}\n",
+		"server: {quantization: rtn, reasoning_parser: step3p5}\n",
 	};
 
 	(void)state;

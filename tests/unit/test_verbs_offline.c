@@ -133,6 +133,9 @@ static void throughput(void **state)
 		  " h.json",
 		  H, .files = "h.json" },
 		{ "bench throughput $W --num-prompts 0", .status = 2 },
+		{ "bench throughput $W --num-prompts 2 --dataset-name random-rerank", .status = 1 },
+		{ "bench throughput $W --num-prompts 2 --dataset-name sharegpt --dataset-path talks.json"
+		  " --enable-multimodal-chat", .status = 1 },
 		{ .line = "bench throughput $W --dataset-name sonnet --dataset-path lines.txt --input-len 150"
 		  " --prefix-len 80 --output-len 3 --num-prompts 2 --chat-prefix u --chat-suffix a --dry-run"
 		  " --dump-workload dump.jsonl",

@@ -35,6 +35,8 @@ static void reports(void **state)
 		{ "bench score run.rec --percentile-metrics e2el --metric-percentiles 75"
 		  " --report full"
 		  " --goodput e2el:30000", M },
+		{ "bench score run.rec run.rec --record both.rec", .mask = VERB_NO_OUT },
+		{ "bench score both.rec", M },
 	};
 
 	(void)state;
@@ -60,6 +62,7 @@ static void failures(void **state)
 		{ .line = SERVE SMALL " --request-rate 0", .status = 2 },
 		{ .line = SERVE SMALL " --find-max-rate", .status = 2 },
 		{ .line = SERVE SMALL " --goodput ttft", .status = 2 },
+		{ .line = SERVE SMALL " --fail-if 'p95_ttft_ms>3'", .status = 2 },
 		{ .line = SERVE SMALL " --num-warmups x", .status = 2 },
 		{ .line = SERVE SMALL " --no-such", .status = 2 },
 		{ .line = SERVE SMALL " --cpus 900", .status = 2 },
