@@ -167,6 +167,8 @@ static const struct finding refused[] = {
 	{ "server: {}\nbenchmrk: {}\n", "exp.yaml:2:1: benchmrk: unknown key; did you mean benchmark?" },
 	{ "server: {}\nnum_prompts: 3\n",
 	  "exp.yaml:2:1: num_prompts: unknown key; it belongs in benchmark" },
+	{ "server: {}\nrequire: [p98_ttft_ms<9]\n",
+	  "this percentile is not computed; add 98 to benchmark.metric_percentiles" },
 	{ "server: [1]\n", "exp.yaml:1:9: server: expected an object, got a list" },
 	{ "server: vllm\n", "exp.yaml:1:9: server: expected an object, got the text 'vllm'" },
 	{ "server:\n  tensor_paralel_size: 2\n", "exp.yaml:2:3: server.tensor_paralel_size: "

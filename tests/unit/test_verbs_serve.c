@@ -62,7 +62,6 @@ static void failures(void **state)
 		{ .line = SERVE SMALL " --request-rate 0", .status = 2 },
 		{ .line = SERVE SMALL " --find-max-rate", .status = 2 },
 		{ .line = SERVE SMALL " --goodput ttft", .status = 2 },
-		{ .line = SERVE SMALL " --fail-if 'p95_ttft_ms>3'", .status = 2 },
 		{ .line = SERVE SMALL " --num-warmups x", .status = 2 },
 		{ .line = SERVE SMALL " --no-such", .status = 2 },
 		{ .line = SERVE SMALL " --cpus 900", .status = 2 },
