@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_proc_oom.c - why a program ended: the kernel's counter of a cgroup, in folders that look like
- * both versions, its signal, a full disk.
+ * test_proc_oom.c - why a program ended: the kernel's counter of a cgroup, in folders that look
+ * like both versions, its signal, a full disk.
  */
 #include <setjmp.h>
 #include <stdarg.h>
