@@ -11,10 +11,12 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "core/base/clock.h"
 #include "core/base/file.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
@@ -541,6 +543,30 @@ static void whole_pages_are_forgotten(void **state)
 	}
 }
 
+static void a_clock_that_cannot_be_read_ends_the_program(void **state)
+{
+	static const char want[] = "profllm: the clock cannot be read: clock_gettime failed\n";
+	char got[sizeof(want)] = "";
+	int to[2], status;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe(to), 0);
+	pid = fork();
+	if (pid == 0) {
+		dup2(to[1], STDERR_FILENO);
+		clock_ns(99); /* there is no such clock */
+		_exit(0);
+	}
+	close(to[1]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 1);
+	assert_int_equal(read(to[0], got, sizeof(got)), sizeof(want) - 1);
+	assert_string_equal(got, want);
+	close(to[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -562,6 +588,7 @@ int main(void)
 		cmocka_unit_test(pipes_are_files),
 		cmocka_unit_test(counts_for_people),
 		cmocka_unit_test(errors_gain_context),
+		cmocka_unit_test(a_clock_that_cannot_be_read_ends_the_program),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

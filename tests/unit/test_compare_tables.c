@@ -242,6 +242,8 @@ static void markdown(void **state)
 	    "\"gpu_type\": \"H100\"}");
 	scratch_put(&a, "md/odd.json", "{\"a\": 1}");
 	scratch_put(&a, "md/broken.json", "{");
+	scratch_put(&a, "md/summary.json", arena_printf(&a, "[%s]", record));
+	scratch_put(&a, "md/at_8/summary.json", arena_printf(&a, "[%s]", record));
 	if (markdown_report(arena_printf(&a, "%s/md", dir), &lines, &e) < 0)
 		fail_msg("%s", e.text);
 	answers_release(&lines);

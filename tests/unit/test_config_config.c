@@ -371,7 +371,7 @@ static void test_accepted(void **state)
 		"server: {max_num_seqs: null, command: null}\nbenchmark: null\n",
 		"server: {command: 'python -m sglang.launch_server', model_path: x, tp: 2}\n",
 		"server: {ready: {log: up and running}, after: []}\n",
-		"server: {env: {A: 1, B: null, C: x}}\n",
+		"server: {env: {A: 1, B: null, C: x}, quantization: rtn, reasoning_parser: step3p5}\n",
 	};
 
 	(void)state;

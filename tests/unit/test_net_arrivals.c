@@ -259,6 +259,7 @@ static void test_ports(void **state)
 							 .bytes = 3 }, 1), 3);
 	for (int i = 0; i < 2; i++)
 		arrivals_forget(a, &f[i]);
+	assert_false(arrivals_follow(a, &f[0], PORT, 0)); /* its SYN-ACK was of the one before */
 	arrivals_free(a);
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_proc_oom.c - the kernel's counter of a cgroup, in folders that look like both versions. */
+/*
+ * test_proc_oom.c - why a program ended: the kernel's counter of a cgroup, in folders that look
+ * like both versions, its signal, a full disk.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +12,7 @@
 #include <cmocka.h>
 
 #include <signal.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "core/base/file.h"
@@ -104,12 +108,37 @@ static void why_it_was_killed(void **state)
 	assert_int_equal(exit_reason_sign(str_of(said), true, 0, &c, &reason), LAST_SIGN_NONE);
 }
 
+static struct statvfs disk; /* what any file is on */
+
+int fstatvfs(int fd, struct statvfs *out)
+{
+	*out = disk;
+	return fd < 0 ? -1 : 0;
+}
+
+/* Pseudo files such as those of /proc are on a file system without blocks. */
+static void the_disk_is_full(void **state)
+{
+	static const struct { int fd; fsblkcnt_t blocks, free, available; bool want; } row[] = {
+		{ 0, 100, 5, 0, true }, { 0, 100, 5, 1, false }, { 0, 0, 0, 0, false },
+		{ -1, 100, 5, 0, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		disk = (struct statvfs){ .f_blocks = row[i].blocks, .f_bfree = row[i].free,
+					 .f_bavail = row[i].available };
+		assert_int_equal(exit_reason_is_disk_full(row[i].fd), row[i].want);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_the_counter),
 		cmocka_unit_test(finds_none),
 		cmocka_unit_test(why_it_was_killed),
+		cmocka_unit_test(the_disk_is_full),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

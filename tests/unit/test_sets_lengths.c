@@ -341,13 +341,13 @@ static void laws_move_nothing_else(void **state)
 static const char burst[] =
 	"Timestamp,Log Type,Response tokens,Model,Request tokens,Total tokens,Session ID\n"
 	"5,API log,10,GPT-4,3,13,1\n6,API log,20,ChatGPT,4,24,1\n7,API log,0,GPT-4,5,5,1\n"
-	"8,API log,,GPT-4,5,5,1\n9,API log,30,GPT-4,0,30,1\n10,API log,40,GPT-4,600,640,1\n";
+	"8,API log,,GPT-4,5,5,1\n9,API log,30,GPT-4,0,30,1\n10,API log,67108864,GPT-4,600,640,1\n";
 
 /* Rows 0, 4 and 5 count, whatever the order of columns; drawn as pandas does for state 0. */
 static void burstgpt_draws_rows_of_its_model(void **state)
 {
 	static const unsigned threads[] = { 1, 2, 5 };
-	static const size_t prompt[] = { 3, 0, 600 }, answer[] = { 10, 30, 40 };
+	static const size_t prompt[] = { 3, 0, 600 }, answer[] = { 10, 30, 1 << 26 };
 	static const size_t wanted[] = { 2, 3, 2000, 3 }, asked[] = { 2, 3, 2000, 0 };
 	char path[96];
 
@@ -399,6 +399,8 @@ static void bad_burstgpt_files_are_refused(void **state)
 		{ "Model,Request tokens,Response tokens\nGPT-4,,1\n", ":2: \"Request tokens\"" },
 		{ "Model,Request tokens,Response tokens\nGPT-4,-1,1\n", ":2: \"Request tokens\"" },
 		{ "Model,Request tokens,Response tokens\nGPT-4,1,1e99\n", ":2: \"Response tokens\"" },
+		{ "Model,Request tokens,Response tokens\nGPT-4,1,67108865\n",
+		  ":2: \"Response tokens\" must be a whole number of 0 to 67108864" },
 		{ "Model,Request tokens,Response tokens\nGPT-4,1.5,1\n", ":2: \"Request tokens\"" },
 	};
 

@@ -426,7 +426,8 @@ static void test_words_and_parts(void **state)
 
 		buf_printf(&text, "\"%s%.*s\":%u,", b == '"' || b == '\\' ? "\\" : "", (int)n, c, b);
 	}
-	buf_add_text(&text, "\"bc\":256,\"ab\":257,\"abc\":258},\"merges\":[\"b c\",\"a b\"]}}");
+	buf_add_text(&text, "\"bc\":256,\"ab\":257,\"abc\":258,\"differenh\":259,\"differeni\":260},\"merges\":"
+		     "[\"b c\",\"a b\"]}}");
 	write_file("tokenizer.json", buf_str(&text));
 	for (int is_part_first = 0; is_part_first < 2; is_part_first++) {
 		struct tokenizer *t = load("tokenizer.json");
@@ -437,6 +438,9 @@ static void test_words_and_parts(void **state)
 			else
 				check_ids(t, "abc", false, IDS(258));
 		}
+		/* They differ in one bit of the ninth byte. */
+		check_ids(t, "differenh", false, IDS(259));
+		check_ids(t, "differeni", false, IDS(260));
 		tokenizer_free(t);
 	}
 	remove_file("tokenizer.json");

@@ -68,6 +68,13 @@ static void models(void **state)
 		{ "heavy", SERVER("./heavy"), .words = "--check", .status = 1, .env = GPUS },
 		{ "heavy", NULL, .words = "--check --set server.tensor_parallel_size=2 server.max_model_len=4096",
 		  .status = 1, .env = GPUS },
+		/* Of what is said several times the last counts: the command, keys, extra_args. */
+		{ "words", "server: {command: './vllm serve --max-model-len 1k', model: ./heavy}\n"
+		  "benchmark: {tokenizer: sim, num_prompts: 2, random_input_len: 8, random_output_len: 8}\n",
+		  .words = "--check", .status = 1, .env = GPUS },
+		{ "last", "server: {command: './vllm serve', model: ./heavy, max_model_len: 4k, extra_args: "
+		  "[--max-model-len, '2048']}\nbenchmark: {tokenizer: sim, num_prompts: 2, random_input_len: 8, "
+		  "random_output_len: 8}\n", .words = "--check", .status = 1, .env = GPUS },
 		{ "broken", SERVER("./broken"), .words = "--check", .status = 1, .env = GPUS },
 		{ "empty", SERVER("./empty"), .words = "--check", .status = 1, .env = GPUS },
 	};

@@ -28,8 +28,9 @@ static void known(void **state)
 {
 	static const struct verb_case cases[] = {
 		{ .line = CAP "-e dry --dry-run" },
-		{ SLA "--base-url http://127.0.0.1:9 --bench-cmd '$PROFLLM bench serve --model sim --tokenizer sim'"
-		  " -e there --sla-params tpot.json", .status = 1, V, .files = R("there", FOUND ".failure.json") },
+		{ SLA "--base-url http://127.0.0.1:9 --bench-cmd '$PROFLLM bench serve --model sim --tokenizer sim"
+		  " --backend ollama --ignore-eos' -e there --sla-params tpot.json", .status = 1, V,
+		  .files = R("there", FOUND ".failure.json") },
 		{ CAP "--resume done", V, .files = R("done", "capacity.json") },
 		{ .line = CAP "--resume done --dry-run --sla-variable request_rate" },
 		/* a benchmark that writes its key into its result */

@@ -133,10 +133,15 @@ static void throughput(void **state)
 		  " h.json",
 		  H, .files = "h.json" },
 		{ "bench throughput $W --num-prompts 0", .status = 2 },
+		{ "bench throughput $W --num-prompts 2 --dataset-name random-rerank", .status = 1 },
+		{ "bench throughput $W --num-prompts 2 --dataset-name sharegpt --dataset-path talks.json"
+		  " --enable-multimodal-chat", .status = 1 },
 		{ .line = "bench throughput $W --dataset-name sonnet --dataset-path lines.txt --input-len 150"
 		  " --prefix-len 80 --output-len 3 --num-prompts 2 --chat-prefix u --chat-suffix a --dry-run"
 		  " --dump-workload dump.jsonl",
 		  .files = "dump.jsonl" },
+		{ "bench throughput --backend worker $H --model odd --dataset-name sonnet --dataset-path lines.txt"
+		  " --num-prompts 2 --dry-run", .status = 1 },
 		{ .line = "bench throughput $W --dataset-name sharegpt --dataset-path talks.json"
 		  " --num-prompts 2",
 		  E, .files = "asked.talks", .env = "ASKED=asked.talks" },
@@ -144,8 +149,15 @@ static void throughput(void **state)
 		  " --random-input-len 4"
 		  " --random-output-len 2 --random-mm-bucket-config '{(32, 32, 1): 1.0}'", E },
 	};
+	char small[480];
 
 	(void)state;
+	/* Of a template that is not known only an engine can say what it makes. */
+	mkdir("odd", 0755);
+	snprintf(small, sizeof(small), "%.400s/tests/unit/token/small.json", verb_root);
+	assert_int_equal(symlink(small, "odd/tokenizer.json"), 0);
+	assert_int_equal(file_write_atomic("odd/tokenizer_config.json", STR("{\"chat_template\": \"{{ x }}\"}"),
+					   NULL), 0);
 	verb_check_all(cases, COUNT(cases));
 }
 

@@ -81,6 +81,7 @@ static void refused(void **state)
 		"search: {best: output_throughput}\nmatrix: {benchmark.num_prompts: [3, 4]}",
 		"scheduler: {type: ssh}", "scheduler: {type: slurm, time_limit: soon}", "scheduler: {type: pbs}",
 		"require: [nonsense<3]", "require: ['mean_ttft_ms<x']",
+		"restart: never\nmatrix: {server.max_num_seqs: [1, x]}", "require: [p98_ttft_ms<9]",
 	};
 
 	(void)state;

@@ -35,6 +35,8 @@ static void reports(void **state)
 		{ "bench score run.rec --percentile-metrics e2el --metric-percentiles 75"
 		  " --report full"
 		  " --goodput e2el:30000", M },
+		{ "bench score run.rec run.rec --record both.rec", .mask = VERB_NO_OUT },
+		{ "bench score both.rec", M },
 	};
 
 	(void)state;

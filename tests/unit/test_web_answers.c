@@ -12,11 +12,15 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/json/read.h"
 #include "core/json/write.h"
 #include "input/fetch/fetch.h"
-#include "web/web.h"
+/* answers.h has a function of this name, too. */
+#define answers_release answers_release_all
+#include "web/web_internal.h"
+#undef answers_release
 #define ANSWER_HEAD_BYTES 16000
 #include "answers.h"
 #include "scratch.h"
@@ -185,9 +189,40 @@ static void routes_that_read(void **state)
 	store_close(store);
 }
 
+/* At the start and once whenever the data has settled, and no more often. */
+static void first_answers_are_prepared(void **state)
+{
+	static const struct {
+		bool is_start, is_changed;
+		int64_t ago_s; /* since the data was seen to change */
+		bool is_prepared;
+	} row[] = {
+		{ true, false, 0, true }, { false, false, 0, false }, { false, false, 9, false },
+		{ false, true, -9, false }, { false, true, 9, true },
+	};
+	struct store *store;
+	struct web *w = start(&store);
+
+	(void)state;
+	assert_true(web_stop(w)); /* nobody else asks */
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		uint64_t before = w->kept.uses;
+
+		w->prepared.version -= row[i].is_changed;
+		w->prepared.seen_ns = row[i].is_start ? 0 :
+				      clock_mono_ns() - row[i].ago_s * 1000000000;
+		answers_prepare(w);
+		if ((w->kept.uses > before) != row[i].is_prepared)
+			fail_msg("row %zu", i);
+	}
+	web_free(w);
+	store_close(store);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(routes_that_read) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(routes_that_read),
+					     cmocka_unit_test(first_answers_are_prepared) };
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -217,21 +217,12 @@ static const char *check_of(struct checking *c, size_t server, const char *what)
 /* An engine argument in effect as a text or number; empty if it is neither. */
 static struct str check_text(const struct experiment_server *s, const char *name)
 {
-	const struct json_value *v = json_get(s->args, name);
-
-	return json_text(v ? v : json_get(s->values, name), (struct str){ 0 });
+	return json_text(json_get(s->values, name), (struct str){ 0 });
 }
 
 static double check_number(const struct experiment_server *s, const char *name, double otherwise)
 {
-	const struct json_value *v = json_get(s->args, name);
-	double number;
-
-	if (!v)
-		v = json_get(s->values, name);
-	if (v && v->kind == JSON_STRING)
-		return str_to_f64(v->text, &number) ? number : otherwise;
-	return json_real(v, otherwise);
+	return json_real(json_get(s->values, name), otherwise);
 }
 
 static const atomic_bool *check_cancel(const struct checking *c)

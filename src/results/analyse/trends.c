@@ -333,8 +333,8 @@ static void put_change_interval(const struct trends *t, struct json_writer *w,
 {
 	size_t bound[3] = { level_from(d, at), d->change[at].index, level_to(d, at) };
 	double mean[2], part[2], df = 0, half = NAN;
-	double *raw = arena_alloc(t->r->arena, (d->n + 1) * sizeof(*raw));
-	double *ln = arena_alloc(t->r->arena, (d->n + 1) * sizeof(*ln));
+	double *raw = arena_alloc(t->r->arena, d->n * sizeof(*raw));
+	double *ln = arena_alloc(t->r->arena, d->n * sizeof(*ln));
 
 	for (size_t i = 0; i < d->n; i++)
 		raw[i] = log(d->p[i].value); /* NAN at or below 0: then there is no interval */
