@@ -660,8 +660,9 @@ static void write_page(const struct markdown_tables *t, struct str json, struct 
 	}
 	buf_add_text(out, "\n## Platform Information\n\n");
 	add_platform(out, a);
-	buf_add_text(out, "\n## json version of the benchmarking tables\n\nColumns of the tables above by "
-			  "row number, as pandas.DataFrame.from_dict takes them.\n\n```json\n");
+	buf_add_text(out, "\n## json version of the benchmarking tables\n\nColumns of the tables above, as "
+			  "pandas.DataFrame.from_dict takes them; rows have numbers in the order of the "
+			  "files.\n\n```json\n");
 	buf_add_str(out, json);
 	buf_add_text(out, "\n```\n");
 }
