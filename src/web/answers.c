@@ -3,9 +3,10 @@
  * answers.c - recent answers of analyses, so that the same question about the same data is not
  * computed again.
  *
- * The key of an answer is everything it depends on, as bytes: its route, the data version, the
+ * The key of an answer is everything it depends on but the data version, as bytes: its route, the
  * request's body, prices and marks. Keys are compared in full, so no other answer can be mistaken
- * for it. The least recently used one makes room. Any thread may call.
+ * for it. Only answers about the newest data are kept; the least recently used one makes room. Any
+ * thread may call.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -45,13 +46,13 @@ static struct kept_answer *find(struct answers *s, struct str key)
 	return NULL;
 }
 
-bool answers_get(struct answers *s, struct str key, struct json_writer *w)
+bool answers_get(struct answers *s, uint64_t version, struct str key, struct json_writer *w)
 {
 	struct kept_answer *k;
 
 	assert(key.n > 0);
 	pthread_mutex_lock(&s->lock);
-	k = find(s, key);
+	k = version == s->version ? find(s, key) : NULL;
 	if (k) {
 		k->used = ++s->uses;
 		json_put_members_raw(w, buf_str(&k->members));
@@ -72,7 +73,7 @@ static struct kept_answer *oldest(struct answers *s)
 	return out;
 }
 
-void answers_put(struct answers *s, struct str key, struct str members)
+void answers_put(struct answers *s, uint64_t version, struct str key, struct str members)
 {
 	struct kept_answer *k;
 
@@ -80,7 +81,12 @@ void answers_put(struct answers *s, struct str key, struct str members)
 	if (key.n > ANSWER_KEY_BYTES_MAX || members.n > ANSWER_KEPT_BYTES_MAX)
 		return;
 	pthread_mutex_lock(&s->lock);
-	if (!find(s, key)) {
+	if (version > s->version) {
+		for (size_t i = 0; i < ANSWERS_KEPT_MAX; i++)
+			drop(s, &s->kept[i]);
+		s->version = version;
+	}
+	if (version == s->version && !find(s, key)) {
 		while (s->n == ANSWERS_KEPT_MAX ||
 		       s->bytes + key.n + members.n > ANSWERS_KEPT_BYTES_MAX)
 			drop(s, oldest(s));

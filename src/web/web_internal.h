@@ -37,13 +37,17 @@ struct answers {
 	struct kept_answer kept[ANSWERS_KEPT_MAX];
 	size_t n, bytes;
 	uint64_t uses;             /* counted, for the order of use */
+	uint64_t version;          /* of the data that all of them are about */
 };
 void answers_begin(struct answers *s);
 void answers_release(struct answers *s);
 /* Puts the members of the answer to this key; false: none is kept. */
-bool answers_get(struct answers *s, struct str key, struct json_writer *w);
-/* members: as they were written, without braces. Too large ones are not kept. */
-void answers_put(struct answers *s, struct str key, struct str members);
+bool answers_get(struct answers *s, uint64_t version, struct str key, struct json_writer *w);
+/*
+ * members: as they were written, without braces. Too large ones are not kept, nor those about older
+ * data; a newer version drops all of the older one.
+ */
+void answers_put(struct answers *s, uint64_t version, struct str key, struct str members);
 /*
  * Computes the first page's answers before the first request, at the start and whenever the data
  * has not changed for three seconds. Called repeatedly, by one thread.
