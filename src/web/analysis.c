@@ -267,15 +267,16 @@ static int answer_kept(const struct web_request *r, struct web_answer *a,
 	uint64_t version = index_view_version(r->view);
 	struct str key = key_of(r, q);
 	size_t from = a->body.len;
+	int rc;
 
 	if (answers_get(kept, version, key, &a->json))
 		return 0;
-	if (asks->answer(q, &a->json, e) < 0)
-		return asked_failed(a, r->arena, e);
-	if (!a->body.is_over)
+	rc = asks->answer(q, &a->json, e);
+	if (rc == 0 && !a->body.is_over)
 		answers_put(kept, version, key,
 			    (struct str){ a->body.data + from, a->body.len - from });
-	return 0;
+	answers_end(kept, version, key);
+	return rc < 0 ? asked_failed(a, r->arena, e) : 0;
 }
 
 static int ask(const struct web_request *r, struct web_answer *a, const struct json_value *body,

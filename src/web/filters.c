@@ -380,15 +380,16 @@ static int options(const struct web_request *r, struct web_answer *a, struct err
 					r->query.p ? r->query.p : "");
 	uint64_t version = index_view_version(r->view);
 	size_t from = a->body.len;
+	int rc;
 
 	if (answers_get(&r->web->kept, version, str_of(text), &a->json))
 		return 0;
-	if (make_options(r, a, e) < 0)
-		return -1;
-	if (!a->body.is_over)
+	rc = make_options(r, a, e);
+	if (rc == 0 && !a->body.is_over)
 		answers_put(&r->web->kept, version, str_of(text),
 			    (struct str){ a->body.data + from, a->body.len - from });
-	return 0;
+	answers_end(&r->web->kept, version, str_of(text));
+	return rc;
 }
 
 /* ---- POST /api/filters/apply ---- */
