@@ -28,7 +28,7 @@ use constant { WRITERS => 2, READERS => 3 };
 use constant PAUSE => IS_LONG ? 1 : 0;
 # How much memory may grow: for each new run twice what the index needs (docs/operate.md), and what requests
 # happen to need at the time.
-use constant { RUN_KIB_MAX => 6, MEMORY_MIB_MAX => 16 };
+use constant { RUN_KIB_MAX => 6, MEMORY_MIB_MAX => 32 };
 use constant EVERYONE => 1 .. WRITERS + READERS + 1;
 
 my $config = { server => { command => 'sim' }, benchmark => { model => 'sim', tokenizer => 'sim',
