@@ -238,7 +238,7 @@ static int read_prices(const struct web_request *r, struct analyse_request *q, s
 	return rc;
 }
 
-/* The key: everything that the answer depends on. */
+/* The key: everything that the answer depends on, but the data version. */
 static struct str key_of(const struct web_request *r, const struct analyse_request *q)
 {
 	/* One after the other: a body may be as deep as JSON can be. */
@@ -246,8 +246,7 @@ static struct str key_of(const struct web_request *r, const struct analyse_reque
 	struct buf text = { 0 };
 	struct str out;
 
-	buf_printf(&text, "%s %llu", r->route->path,
-		   (unsigned long long)index_view_version(r->view));
+	buf_add_text(&text, r->route->path);
 	for (size_t i = 0; i < sizeof(part) / sizeof(*part); i++) {
 		struct json_writer w = json_writer(&text);
 
@@ -265,16 +264,19 @@ static int answer_kept(const struct web_request *r, struct web_answer *a,
 		       struct err *e)
 {
 	struct answers *kept = &r->web->kept;
+	uint64_t version = index_view_version(r->view);
 	struct str key = key_of(r, q);
 	size_t from = a->body.len;
+	int rc;
 
-	if (answers_get(kept, key, &a->json))
+	if (answers_get(kept, version, key, &a->json))
 		return 0;
-	if (asks->answer(q, &a->json, e) < 0)
-		return asked_failed(a, r->arena, e);
-	if (!a->body.is_over)
-		answers_put(kept, key, (struct str){ a->body.data + from, a->body.len - from });
-	return 0;
+	rc = asks->answer(q, &a->json, e);
+	if (rc == 0 && !a->body.is_over)
+		answers_put(kept, version, key,
+			    (struct str){ a->body.data + from, a->body.len - from });
+	answers_end(kept, version, key);
+	return rc < 0 ? asked_failed(a, r->arena, e) : 0;
 }
 
 static int ask(const struct web_request *r, struct web_answer *a, const struct json_value *body,

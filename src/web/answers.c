@@ -3,9 +3,10 @@
  * answers.c - recent answers of analyses, so that the same question about the same data is not
  * computed again.
  *
- * The key of an answer is everything it depends on, as bytes: its route, the data version, the
+ * The key of an answer is everything it depends on but the data version, as bytes: its route, the
  * request's body, prices and marks. Keys are compared in full, so no other answer can be mistaken
- * for it. The least recently used one makes room. Any thread may call.
+ * for it. Only answers about the newest data are kept; the least recently used one makes room. Any
+ * thread may call; those that want the same answer at once wait for the first of them.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 void answers_begin(struct answers *s)
 {
 	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->made, NULL);
 }
 
 static void drop(struct answers *s, struct kept_answer *k)
@@ -35,6 +37,7 @@ void answers_release(struct answers *s)
 	for (size_t i = 0; i < ANSWERS_KEPT_MAX; i++)
 		drop(s, &s->kept[i]);
 	pthread_mutex_destroy(&s->lock);
+	pthread_cond_destroy(&s->made);
 }
 
 static struct kept_answer *find(struct answers *s, struct str key)
@@ -45,13 +48,33 @@ static struct kept_answer *find(struct answers *s, struct str key)
 	return NULL;
 }
 
-bool answers_get(struct answers *s, struct str key, struct json_writer *w)
+static struct kept_answer *find_of(struct answers *s, uint64_t version, struct str key)
+{
+	return version == s->version ? find(s, key) : NULL;
+}
+
+static struct answer_maker *maker_of(struct answers *s, uint64_t version, struct str key)
+{
+	for (size_t i = 0; i < s->n_makers; i++)
+		if (s->maker[i].version == version && str_eq(s->maker[i].key, key))
+			return &s->maker[i];
+	return NULL;
+}
+
+bool answers_get(struct answers *s, uint64_t version, struct str key, struct json_writer *w)
 {
 	struct kept_answer *k;
 
 	assert(key.n > 0);
 	pthread_mutex_lock(&s->lock);
-	k = find(s, key);
+	k = find_of(s, version, key);
+	if (!k && maker_of(s, version, key)) {
+		while (maker_of(s, version, key))
+			pthread_cond_wait(&s->made, &s->lock);
+		k = find_of(s, version, key); /* NULL: not kept, so everyone makes their own */
+	} else if (!k && s->n_makers < ANSWER_MAKERS_MAX) {
+		s->maker[s->n_makers++] = (struct answer_maker){ version, key };
+	}
 	if (k) {
 		k->used = ++s->uses;
 		json_put_members_raw(w, buf_str(&k->members));
@@ -72,7 +95,7 @@ static struct kept_answer *oldest(struct answers *s)
 	return out;
 }
 
-void answers_put(struct answers *s, struct str key, struct str members)
+void answers_put(struct answers *s, uint64_t version, struct str key, struct str members)
 {
 	struct kept_answer *k;
 
@@ -80,7 +103,12 @@ void answers_put(struct answers *s, struct str key, struct str members)
 	if (key.n > ANSWER_KEY_BYTES_MAX || members.n > ANSWER_KEPT_BYTES_MAX)
 		return;
 	pthread_mutex_lock(&s->lock);
-	if (!find(s, key)) {
+	if (version > s->version) {
+		for (size_t i = 0; i < ANSWERS_KEPT_MAX; i++)
+			drop(s, &s->kept[i]);
+		s->version = version;
+	}
+	if (version == s->version && !find(s, key)) {
 		while (s->n == ANSWERS_KEPT_MAX ||
 		       s->bytes + key.n + members.n > ANSWERS_KEPT_BYTES_MAX)
 			drop(s, oldest(s));
@@ -91,6 +119,19 @@ void answers_put(struct answers *s, struct str key, struct str members)
 		buf_add_str(&k->members, members);
 		k->used = ++s->uses;
 		s->bytes += k->key.len + k->members.len;
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+void answers_end(struct answers *s, uint64_t version, struct str key)
+{
+	struct answer_maker *m;
+
+	pthread_mutex_lock(&s->lock);
+	m = maker_of(s, version, key);
+	if (m) {
+		*m = s->maker[--s->n_makers];
+		pthread_cond_broadcast(&s->made);
 	}
 	pthread_mutex_unlock(&s->lock);
 }

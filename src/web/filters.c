@@ -376,19 +376,20 @@ static int make_options(const struct web_request *r, struct web_answer *a, struc
  */
 static int options(const struct web_request *r, struct web_answer *a, struct err *e)
 {
-	const char *text = arena_printf(r->arena, "%s %llu %.*s", r->route->path,
-					(unsigned long long)index_view_version(r->view),
-					(int)r->query.n, r->query.p ? r->query.p : "");
+	const char *text = arena_printf(r->arena, "%s %.*s", r->route->path, (int)r->query.n,
+					r->query.p ? r->query.p : "");
+	uint64_t version = index_view_version(r->view);
 	size_t from = a->body.len;
+	int rc;
 
-	if (answers_get(&r->web->kept, str_of(text), &a->json))
+	if (answers_get(&r->web->kept, version, str_of(text), &a->json))
 		return 0;
-	if (make_options(r, a, e) < 0)
-		return -1;
-	if (!a->body.is_over)
-		answers_put(&r->web->kept, str_of(text), (struct str){ a->body.data + from,
-								       a->body.len - from });
-	return 0;
+	rc = make_options(r, a, e);
+	if (rc == 0 && !a->body.is_over)
+		answers_put(&r->web->kept, version, str_of(text),
+			    (struct str){ a->body.data + from, a->body.len - from });
+	answers_end(&r->web->kept, version, str_of(text));
+	return rc;
 }
 
 /* ---- POST /api/filters/apply ---- */

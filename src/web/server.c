@@ -46,7 +46,7 @@ LIBRARY(lib, MHD_CALLS, "libmicrohttpd.so.12", "libmicrohttpd12");
 #define CONNECTION_BYTES (4 * WEB_HEAD_BYTES_MAX)
 #define DROPPED_BYTES_MIN (1 << 20)   /* answers that may be broken off to make room */
 #define DROPPED_NS 5000000000         /* once they have been sent for this long */
-#define TRIMMED_BYTES (64ll << 20)    /* once answers took this much, memory is released */
+#define TRIM_NS 10000000000           /* between two times that freed memory is returned */
 #define HEADERS_SECURITY \
 	"default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; " \
 	"object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -84,7 +84,7 @@ struct web_carrier {
 	size_t n_lines;
 	pthread_mutex_t sleep_lock;
 	struct sleeper *sleeping;     /* event streams without an event */
-	bool was_full;                /* memory was taken that is to be released */
+	int64_t trimmed_ns;           /* by the one thread that ticks */
 };
 
 /* ---- connections ---- */
@@ -319,23 +319,9 @@ static void drop_slowest(struct web *w, int64_t now_ns)
 	atomic_fetch_add(&w->dropped, 1);
 }
 
-/* Whether the allocator keeps many small pieces of answers that are gone; once. */
-static bool has_spare_memory(struct web *w)
-{
-	struct web_carrier *c = w->carrier;
-	int64_t used = atomic_load(&w->answers.used);
-
-	c->was_full |= used > TRIMMED_BYTES;
-	if (!c->was_full || used > TRIMMED_BYTES / 4)
-		return false;
-	c->was_full = false;
-	return true;
-}
-
 void carrier_tick(struct web *w, int64_t now_ns)
 {
 	struct web_carrier *c = w->carrier;
-	bool has_spare;
 
 	pthread_mutex_lock(&c->lock);
 	for (struct line *l = c->first; l; l = l->next) {
@@ -349,10 +335,11 @@ void carrier_tick(struct web *w, int64_t now_ns)
 		atomic_fetch_add(&w->slow, is_sending);
 	}
 	drop_slowest(w, now_ns);
-	has_spare = has_spare_memory(w);
 	pthread_mutex_unlock(&c->lock);
-	if (has_spare)
-		malloc_trim(0);
+	if (now_ns - c->trimmed_ns < TRIM_NS)
+		return;
+	c->trimmed_ns = now_ns;
+	malloc_trim(0);
 }
 
 void carrier_look(struct web *w)

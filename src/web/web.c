@@ -25,6 +25,7 @@
 #define BACKLOG 1024
 #define PAUSE_NS 20000000
 #define MAPPED_BYTES_MIN (128 << 10)
+#define HEAPS_MAX 2
 /* In addition to connections: the store's files, logs, jobs, traces being sent. */
 #define DESCRIPTORS_MIN 256
 
@@ -580,6 +581,8 @@ int web_start(struct web *w, struct store *store, struct err *e)
 	w->o.is_read_only |= store_is_read_only(store);
 	/* Large blocks are mapped individually, so that an answer's memory is returned with it. */
 	mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES_MIN);
+	/* With one heap for each thread, each would keep what its largest question needed. */
+	mallopt(M_ARENA_MAX, HEAPS_MAX);
 	pulse_look(w);
 	carrier_make(w);
 	live_open(w);

@@ -30,6 +30,7 @@ enum refused { REFUSED_QUEUE, REFUSED_USER, REFUSED_BYTES, REFUSED_STREAMS, REFU
 #define ANSWERS_KEPT_BYTES_MAX (16u << 20) /* with their keys */
 #define ANSWER_KEPT_BYTES_MAX (4u << 20)   /* larger ones are made again each time */
 #define ANSWER_KEY_BYTES_MAX (1u << 20)
+#define ANSWER_MAKERS_MAX 8                /* further ones make what others may be making */
 
 struct kept_answer { struct buf key, members; uint64_t used; }; /* key empty: none */
 struct answers {
@@ -37,13 +38,24 @@ struct answers {
 	struct kept_answer kept[ANSWERS_KEPT_MAX];
 	size_t n, bytes;
 	uint64_t uses;             /* counted, for the order of use */
+	uint64_t version;          /* of the data that all of them are about */
+	struct answer_maker { uint64_t version; struct str key; } maker[ANSWER_MAKERS_MAX];
+	size_t n_makers;
+	pthread_cond_t made;
 };
 void answers_begin(struct answers *s);
 void answers_release(struct answers *s);
-/* Puts the members of the answer to this key; false: none is kept. */
-bool answers_get(struct answers *s, struct str key, struct json_writer *w);
-/* members: as they were written, without braces. Too large ones are not kept. */
-void answers_put(struct answers *s, struct str key, struct str members);
+/*
+ * Puts the members of the answer to this key; waits for the thread that is making it. false: the
+ * caller makes it, and calls answers_end with the same key, whether that worked or not.
+ */
+bool answers_get(struct answers *s, uint64_t version, struct str key, struct json_writer *w);
+/*
+ * members: as they were written, without braces. Too large ones are not kept, nor those about older
+ * data; a newer version drops all of the older one.
+ */
+void answers_put(struct answers *s, uint64_t version, struct str key, struct str members);
+void answers_end(struct answers *s, uint64_t version, struct str key);
 /*
  * Computes the first page's answers before the first request, at the start and whenever the data
  * has not changed for three seconds. Called repeatedly, by one thread.

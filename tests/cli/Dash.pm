@@ -80,7 +80,8 @@ sub stop {
 }
 
 # ask(dashboard, METHOD, path, body, headers): what came back; json is its body when that is JSON. A
-# body that is not text is sent as JSON.
+# body that is not text is sent as JSON. seconds: until the answer was there; reading its JSON takes Perl
+# several times as long as making it takes the dashboard.
 sub ask {
 	my ($self, $method, $path, $body, %headers) = @_;
 	my %o = (headers => { %headers });
@@ -89,7 +90,9 @@ sub ask {
 		$o{content} = ref $body ? $json->encode($body) : $body;
 		$o{headers}{'Content-Type'} //= 'application/json';
 	}
+	my $began = time;
 	my $r = $self->{http}->request($method, "$self->{url}$path", \%o);
+	$r->{seconds} = time - $began;
 	die "$method $path: $r->{content}\n" if $r->{status} == 599;
 	$r->{json} = eval { $json->decode($r->{content}) } // {};
 	return $r;

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <cmocka.h>
 
 #include <arpa/inet.h>
@@ -458,6 +459,84 @@ static void packing_is_asked_for(void **state)
 	}
 }
 
+/* ---- answers that are kept ---- */
+
+/* What the newest data says is kept, nothing else. */
+static void answers_of_the_newest_data_are_kept(void **state)
+{
+	static const struct { uint64_t put, get; const char *key, *kept; } rows[] = {
+		{ 5, 5, "a", "\"n\":5" }, { 0, 5, "a", "\"n\":5" }, { 0, 6, "a", "" }, { 0, 5, "b", "" },
+		{ 4, 4, "a", "" }, { 0, 5, "a", "\"n\":5" }, { 6, 5, "a", "" }, { 0, 6, "a", "\"n\":6" },
+		{ 6, 6, "b", "\"n\":6" }, { 0, 6, "a", "\"n\":6" },
+	};
+	struct answers kept = { 0 };
+
+	(void)state;
+	answers_begin(&kept);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct buf out = { 0 };
+		struct json_writer w = json_writer(&out);
+		char members[32];
+
+		snprintf(members, sizeof(members), "\"n\":%d", (int)rows[i].put);
+		if (rows[i].put)
+			answers_put(&kept, rows[i].put, s(rows[i].key), s(members));
+		json_begin_object(&w);
+		if (!answers_get(&kept, rows[i].get, s(rows[i].key), &w))
+			answers_end(&kept, rows[i].get, s(rows[i].key));
+		if (!memmem(out.data, out.len, rows[i].kept, strlen(rows[i].kept)) ||
+		    (!*rows[i].kept && out.len > 1))
+			fail_msg("row %zu: %.*s", i, (int)out.len, out.data);
+		buf_release(&out);
+	}
+	answers_release(&kept);
+}
+
+/* Threads that want one answer at once. */
+struct crowd { struct answers kept; atomic_int made, got; bool is_kept; };
+
+static void *want(void *self)
+{
+	struct crowd *c = self;
+	struct timespec pause = { .tv_nsec = 50000000 };
+	struct buf out = { 0 };
+	struct json_writer w = json_writer(&out);
+
+	json_begin_object(&w);
+	if (answers_get(&c->kept, 1, STR("question"), &w)) {
+		atomic_fetch_add(&c->got, 1);
+	} else {
+		atomic_fetch_add(&c->made, 1);
+		nanosleep(&pause, NULL);
+		if (c->is_kept)
+			answers_put(&c->kept, 1, STR("question"), STR("\"n\":1"));
+		answers_end(&c->kept, 1, STR("question"));
+	}
+	buf_release(&out);
+	return NULL;
+}
+
+static void a_crowd_waits_for_one_answer(void **state)
+{
+	enum { CROWD = 12 };
+
+	(void)state;
+	for (int is_kept = 0; is_kept < 2; is_kept++) {
+		struct crowd c = { .is_kept = is_kept };
+		pthread_t thread[CROWD];
+
+		answers_begin(&c.kept);
+		for (size_t i = 0; i < CROWD; i++)
+			assert_int_equal(pthread_create(&thread[i], NULL, want, &c), 0);
+		for (size_t i = 0; i < CROWD; i++)
+			pthread_join(thread[i], NULL);
+		assert_int_equal(c.made, is_kept ? 1 : CROWD);
+		assert_int_equal(c.got, is_kept ? CROWD - 1 : 0);
+		assert_int_equal(c.kept.n_makers, 0);
+		answers_release(&c.kept);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -475,6 +554,8 @@ int main(void)
 		cmocka_unit_test(parameters_are_decoded), cmocka_unit_test(clients_are_told_apart),
 		cmocka_unit_test(names_of_parts_are_texts), cmocka_unit_test(files_have_types),
 		cmocka_unit_test(tags_are_compared_weakly), cmocka_unit_test(packing_is_asked_for),
+		cmocka_unit_test(answers_of_the_newest_data_are_kept),
+		cmocka_unit_test(a_crowd_waits_for_one_answer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

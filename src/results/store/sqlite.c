@@ -178,9 +178,10 @@ static void make_private(const char *path)
 
 static int open_(const char *place, bool is_read_only, struct db **out, struct err *e)
 {
-	static const char *const pragma[] = {
+	/* KiB of pages, for each connection: a reader looks up few runs, a writer many places. */
+	const char *const pragma[] = {
 		"PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON", "PRAGMA temp_store = MEMORY",
-		"PRAGMA cache_size = -16384",
+		is_read_only ? "PRAGMA cache_size = -2048" : "PRAGMA cache_size = -16384",
 	};
 	struct sqlite *s;
 	int flags =

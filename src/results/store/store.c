@@ -15,6 +15,7 @@
 #include "results/store/store_internal.h"
 
 #define ROWS_AT_ONCE 4096
+#define ROWS_BYTES (4u << 20) /* or rows of this size; the allocator keeps it */
 #define SAVE_CHANGES_MIN 10000         /* changes that justify a new snapshot, or this */
 #define SAVE_SHARE 64                  /* part of all changes: this bounds the cost per run */
 #define SAVE_WAIT_NS (300ll * 1000000000) /* any change justifies one after that */
@@ -186,7 +187,8 @@ static int follow_run(void *self, const struct db_got *got)
 		return err_wrap(got->e, "run %lld", (long long)r->id);
 	*r = derive(r, &f->arena);
 	f->flags[f->n] = flags;
-	return ++f->n < ROWS_AT_ONCE ? 0 : flush(f, got->e);
+	f->n++;
+	return f->n < ROWS_AT_ONCE && f->arena.bytes < ROWS_BYTES ? 0 : flush(f, got->e);
 }
 
 static int follow_removed(void *self, const struct db_got *got)
