@@ -183,6 +183,12 @@ async function edits(page, url, id) {
 		'until it is removed');
 }
 
+async function rename(page, name) {
+	await page.click('button[aria-label="Rename the board"]');
+	await page.fill('input[aria-label="Name of the board"]', name);
+	await page.keyboard.press('Enter');
+}
+
 /** Requests reach the server at once, and their answers come late; a page may be left before. */
 const late = (page, what, ms) => page.route(what, (r) => r.fetch().then(async (response) => {
 	await new Promise((then) => setTimeout(then, ms));
@@ -198,6 +204,7 @@ async function quick(page, url, id) {
 	};
 	await late(page, '**/api/boards', 300);
 	await late(page, '**/api/boards/*', 1000);
+	await rename(page, 'Board 2');
 	await Promise.all([page.waitForRequest(list), add()]);
 	const answer = page.waitForResponse(list);
 	await add();
@@ -229,6 +236,9 @@ async function twoWindows(page, url, id) {
 	await page.waitForSelector('.block');
 	await ask(url, `/api/boards/${id}`, { body: { ...body,
 		blocks: [...body.blocks, { kind: 'heading', caption: 'By someone else' }] } }, 'PUT');
+	await rename(page, 'Board 1');
+	await becomes(async () => (await ask(url, '/api/boards')).items.find((b) => b.id === id).name, 'Board 1',
+		'a name is saved whoever changed the board');
 	await choose(page, 'Median speed', 'Move down');
 	await page.waitForSelector('.toast:has-text("was changed in another window")');
 	equal(await captions(), theirs, 'a change of an older version of the board is not saved');

@@ -137,7 +137,7 @@ const askFirst = (event: Event): void => event.preventDefault();
 
 /**
  * Shown at once, and saved after earlier changes; until then the browser asks before it leaves. at: time
- * of the board that next was made from; the server refuses what others have saved over since (isStale),
+ * of the board that next was made from; the server refuses it if others have saved since (isStale),
  * unless isForced.
  */
 export function saveBoard(
@@ -151,7 +151,8 @@ export function saveBoard(
 		while (savedAt.has(was))
 			was = savedAt.get(was) ?? was;
 		const saved = await change<{ at: number }>('PUT', `/api/boards/${id}`, isForced ? next : { ...next, was });
-		if (saved.at !== was)
+		/* A name alone replaces nothing that others have saved: a body made from at still would. */
+		if (saved.at !== was && (next.body || !isForced))
 			savedAt.set(was, saved.at);
 	}).finally(() => {
 		if (!--unsaved)

@@ -32,7 +32,11 @@ function Name({ board, canChange }: NameProps): ReactNode {
 		const name = typed?.trim();
 		setTyped(null);
 		if (name && name !== board.name)
-			saveBoard(board.id, { name }, board.at).catch(toastError);
+			saveBoard(board.id, { name }, board.at).catch((why: unknown) => {
+				if (!isStale(why))
+					throw why;
+				return saveBoard(board.id, { name }, board.at, true);
+			}).catch(toastError);
 	};
 	if (typed !== null) {
 		return (
