@@ -237,8 +237,8 @@ async function twoWindows(page, url, id) {
 	await ask(url, `/api/boards/${id}`, { body: { ...body,
 		blocks: [...body.blocks, { kind: 'heading', caption: 'By someone else' }] } }, 'PUT');
 	await rename(page, 'Board 1');
-	await becomes(async () => (await ask(url, '/api/boards')).items.find((b) => b.id === id).name, 'Board 1',
-		'a name is saved whoever changed the board');
+	await becomes(async () => (await ask(url, '/api/boards')).items.find((b) => b.id === id).name,
+		'Board 1', 'a name is saved whoever changed the board');
 	await choose(page, 'Median speed', 'Move down');
 	await page.waitForSelector('.toast:has-text("was changed in another window")');
 	equal(await captions(), theirs, 'a change of an older version of the board is not saved');

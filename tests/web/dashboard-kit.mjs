@@ -115,7 +115,10 @@ export async function upload(url, list) {
 const requestsOf = new WeakMap();
 
 async function watchRequests(page) {
-	const session = await page.context().newCDPSession(page), seen = { session, asked: 0, open: new Map() };
+	const session = await page.context().newCDPSession(page);
+	const seen = { session, asked: 0, open: new Map() };
+	let n = 0;
+
 	requestsOf.set(page, seen);
 	session.on('Network.requestWillBeSent', ({ requestId, loaderId, type }) => {
 		seen.asked++;
@@ -125,10 +128,11 @@ async function watchRequests(page) {
 	for (const end of ['Network.loadingFinished', 'Network.loadingFailed'])
 		session.on(end, ({ requestId }) => seen.open.delete(requestId));
 	await session.send('Network.enable');
-	let n = 0;
 	if (process.env.DELAY_MS)
 		await page.context().route('**/api/**', (r) => {
-			setTimeout(() => r.fallback().catch(() => undefined), process.env.DELAY_MS * (1 + n++ % 3));
+			const wait_ms = process.env.DELAY_MS * (1 + n++ % 3);
+
+			setTimeout(() => r.fallback().catch(() => undefined), wait_ms);
 		});
 }
 

@@ -143,14 +143,16 @@ const askFirst = (event: Event): void => event.preventDefault();
 export function saveBoard(
 	id: number, next: { name?: string; body?: BoardBody }, at: number, isForced = false,
 ): Promise<void> {
-	client.setQueryData<Board[]>(KEY, (list) => list?.map((b) => (b.id === id ? { ...b, ...next, at } : b)));
+	client.setQueryData<Board[]>(KEY, (list) =>
+		list?.map((b) => (b.id === id ? { ...b, ...next, at } : b)));
 	if (!unsaved++)
 		addEventListener('beforeunload', askFirst);
 	const save = saving.then(async () => {
 		let was = at;
 		while (savedAt.has(was))
 			was = savedAt.get(was) ?? was;
-		const saved = await change<{ at: number }>('PUT', `/api/boards/${id}`, isForced ? next : { ...next, was });
+		const saved = await change<{ at: number }>('PUT', `/api/boards/${id}`,
+			isForced ? next : { ...next, was });
 		/* A name alone replaces nothing that others have saved: a body made from at still would. */
 		if (saved.at !== was && (next.body || !isForced))
 			savedAt.set(was, saved.at);
