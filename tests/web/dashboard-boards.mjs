@@ -153,10 +153,11 @@ async function otherPages(page, url) {
 	ok(true, 'a table of runs can be added from Runs');
 }
 
+const captionsOf = async (url, id) => (await ask(url, '/api/boards')).items.find((b) => b.id === id)
+	.body.blocks.map((b) => b.caption ?? '');
+
 async function edits(page, url, id) {
-	const captions = async () => (await ask(url, '/api/boards')).items.find((b) =>
-		b.id === id).body.blocks
-		.map((b) => b.caption ?? '');
+	const captions = () => captionsOf(url, id);
 	const first = await captions();
 	await choose(page, 'Speed', 'Move up');
 	await becomes(captions, [first[1], first[0], ...first.slice(2)], 'a block moves up');
@@ -182,26 +183,73 @@ async function edits(page, url, id) {
 		'until it is removed');
 }
 
+async function rename(page, name) {
+	await page.click('button[aria-label="Rename the board"]');
+	await page.fill('input[aria-label="Name of the board"]', name);
+	await page.keyboard.press('Enter');
+}
+
+/** Requests reach the server at once, and their answers come late; a page may be left before. */
+const late = (page, what, ms) => page.route(what, (r) => r.fetch().then(async (response) => {
+	await new Promise((then) => setTimeout(then, ms));
+	await r.fulfill({ response });
+}).catch(() => undefined));
+
+/** Changes of a person who does not wait for the answers to the ones before. */
+async function quick(page, url, id) {
+	const first = await captionsOf(url, id), asked = [];
+	const list = (r) => r.url().endsWith('/api/boards'), add = async () => {
+		await page.click('.board-tools button:has-text("Add")');
+		await page.click('.menu-item:text-is("Heading")');
+	};
+	await late(page, '**/api/boards', 300);
+	await late(page, '**/api/boards/*', 1000);
+	await rename(page, 'Board 2');
+	await Promise.all([page.waitForRequest(list), add()]);
+	const answer = page.waitForResponse(list);
+	await add();
+	await answer;
+	await add();
+	page.on('dialog', (d) => {
+		asked.push(d.type());
+		d.dismiss();
+	});
+	await page.evaluate(() => location.assign('/charts'));
+	await becomes(() => asked, ['beforeunload'], 'the browser asks before it leaves what is not saved');
+	await becomes(() => captionsOf(url, id), [...first, 'Heading', 'Heading', 'Heading'],
+		'quick changes are all saved');
+	await becomes(() => isStill(page), true, 'then the page is still');
+	await page.unroute('**/api/boards');
+	await page.unroute('**/api/boards/*');
+	await save(page, id, (body) => body.blocks.splice(-3), url);
+	equal(asked, ['beforeunload'], 'and it is left without a question');
+	page.removeAllListeners('dialog');
+}
+
 /** Two windows: the second one, which still shows the board as it was, undoes nothing of the first. */
 async function twoWindows(page, url, id) {
 	const before = await ask(url, '/api/boards'), { body } = before.items.find((b) => b.id === id);
-	const captions = async () => (await ask(url, '/api/boards')).items.find((b) => b.id === id)
-		.body.blocks.map((b) => b.caption ?? '');
+	const captions = () => captionsOf(url, id);
 	const mine = await captions(), theirs = [...mine, 'By someone else'];
 	await page.route('**/api/boards', (r) => r.fulfill({ json: before }));
 	await page.goto(`${url}/boards/${id}`);
 	await page.waitForSelector('.block');
 	await ask(url, `/api/boards/${id}`, { body: { ...body,
 		blocks: [...body.blocks, { kind: 'heading', caption: 'By someone else' }] } }, 'PUT');
+	await rename(page, 'Board 1');
+	await becomes(async () => (await ask(url, '/api/boards')).items.find((b) => b.id === id).name,
+		'Board 1', 'a name is saved whoever changed the board');
 	await choose(page, 'Median speed', 'Move down');
 	await page.waitForSelector('.toast:has-text("was changed in another window")');
 	equal(await captions(), theirs, 'a change of an older version of the board is not saved');
 	await page.unroute('**/api/boards');
+	await late(page, '**/api/boards', 1000);
 	await page.click('.toast:has-text("Save mine instead")');
 	await becomes(captions, [mine[1], mine[0], ...mine.slice(2)], 'unless the reader wants it');
 	await becomes(() => page.$$eval('.block', (l) => l.length), mine.length, 'and it is what is shown');
 	await choose(page, 'Median speed', 'Move up');
 	await becomes(captions, mine, 'one change after the other of the same window is saved');
+	await page.unroute('**/api/boards');
 }
 
 async function looks(page, url, id) {
@@ -345,6 +393,7 @@ await main(async () => {
 	await blocks(page, it.url, id);
 	await otherPages(page, it.url);
 	await edits(page, it.url, id);
+	await quick(page, it.url, id);
 	await twoWindows(page, it.url, id);
 	await looks(page, it.url, id);
 	await paper(page);

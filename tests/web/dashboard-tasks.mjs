@@ -3,9 +3,9 @@
 // done as a new user would: the answer on the page is the one that the made-up runs have, in at most
 // five clicks. Clicks and seconds of each are printed.
 import { launch } from './browser.mjs';
-import { ask, dashboard, tab, upload } from './dashboard-kit.mjs';
+import { ask, dashboard, isStill, tab, upload } from './dashboard-kit.mjs';
 import { series, study } from './dashboard-sample.mjs';
-import { equal, main, ok } from './tap.mjs';
+import { becomes, equal, main, ok } from './tap.mjs';
 
 const CLICKS_MAX = 5, MODEL = 'org/small-8b', FASTER = 1.075, PRICES = { alpha: 4, beta: 1 };
 const gpuOf = (d) => (d.system.hardware_info.gpus[0].name.startsWith('A') ? 'alpha' : 'beta');
@@ -83,6 +83,7 @@ async function task(page, url, name, walk) {
 	const seconds = (performance.now() - from) / 1000;
 	results.push(`${name}: ${clicks} clicks, ${seconds.toFixed(1)} s`);
 	ok(clicks <= CLICKS_MAX, `${name}: ${clicks} clicks`, clicks);
+	await becomes(() => isStill(page), true, 'what it changed is saved');
 }
 
 /** Charts of other pages are added in two clicks each. */

@@ -107,8 +107,15 @@ export function moved<T>(list: readonly T[], from: number, to: number): T[] {
 
 const KEY = ['boards'];
 
+/** Never from before a save of this page: a change of that would undo the save. */
 async function boards(signal?: AbortSignal): Promise<Board[]> {
-	return (await get<{ items: Saved[] }>('/api/boards', signal)).items.map(boardOf);
+	for (;;) {
+		const before = saving;
+		await before;
+		const { items } = await get<{ items: Saved[] }>('/api/boards', signal);
+		if (saving === before)
+			return items.map(boardOf);
+	}
 }
 
 export const useBoards = (enabled = true): UseQueryResult<Board[]> =>
@@ -125,21 +132,33 @@ export async function addBoard(name: string, body: BoardBody): Promise<number> {
 /** When this page saved its latest version of the key: only saves by others are conflicts. */
 const savedAt = new Map<number, number>();
 let saving: Promise<unknown> = Promise.resolve();
+let unsaved = 0;
+const askFirst = (event: Event): void => event.preventDefault();
 
 /**
- * Shown at once; requested again if the server refuses it. at: time of the board that next was made
- * from; the server refuses a body that would undo what others have saved since (isStale).
+ * Shown at once, and saved after earlier changes; until then the browser asks before it leaves. at: time
+ * of the board that next was made from; the server refuses it if others have saved since (isStale),
+ * unless isForced.
  */
-export function saveBoard(id: number, next: { name?: string; body?: BoardBody }, at?: number): Promise<void> {
-	client.setQueryData<Board[]>(KEY, (list) => list?.map((b) => (b.id === id ? { ...b, ...next } : b)));
+export function saveBoard(
+	id: number, next: { name?: string; body?: BoardBody }, at: number, isForced = false,
+): Promise<void> {
+	client.setQueryData<Board[]>(KEY, (list) =>
+		list?.map((b) => (b.id === id ? { ...b, ...next, at } : b)));
+	if (!unsaved++)
+		addEventListener('beforeunload', askFirst);
 	const save = saving.then(async () => {
 		let was = at;
-		while (was !== undefined && savedAt.has(was))
-			was = savedAt.get(was);
+		while (savedAt.has(was))
+			was = savedAt.get(was) ?? was;
 		const saved = await change<{ at: number }>('PUT', `/api/boards/${id}`,
-			next.body && was ? { ...next, was } : next);
-		if (was && saved.at !== was)
+			isForced ? next : { ...next, was });
+		/* A name alone replaces nothing that others have saved: a body made from at still would. */
+		if (saved.at !== was && (next.body || !isForced))
 			savedAt.set(was, saved.at);
+	}).finally(() => {
+		if (!--unsaved)
+			removeEventListener('beforeunload', askFirst);
 	});
 	saving = save.catch(() => undefined);
 	return save.finally(again);

@@ -32,7 +32,11 @@ function Name({ board, canChange }: NameProps): ReactNode {
 		const name = typed?.trim();
 		setTyped(null);
 		if (name && name !== board.name)
-			saveBoard(board.id, { name }).catch(toastError);
+			saveBoard(board.id, { name }, board.at).catch((why: unknown) => {
+				if (!isStale(why))
+					throw why;
+				return saveBoard(board.id, { name }, board.at, true);
+			}).catch(toastError);
 	};
 	if (typed !== null) {
 		return (
@@ -171,7 +175,7 @@ export function BoardPage({ board }: { board: Board }): ReactNode {
 		}).catch((why: unknown) => {
 			if (isStale(why))
 				toast((why as Error).message, 'bad', { label: 'Save mine instead',
-					act: () => void saveBoard(board.id, { body: next }).catch(toastError) });
+					act: () => void saveBoard(board.id, { body: next }, board.at, true).catch(toastError) });
 			else
 				toastError(why);
 		});
