@@ -84,7 +84,7 @@ struct web_carrier {
 	size_t n_lines;
 	pthread_mutex_t sleep_lock;
 	struct sleeper *sleeping;     /* event streams without an event */
-	int64_t trimmed_ns;           /* by the one thread that ticks */
+	int64_t trimmed_ns;           /* with the lock */
 };
 
 /* ---- connections ---- */
@@ -322,6 +322,7 @@ static void drop_slowest(struct web *w, int64_t now_ns)
 void carrier_tick(struct web *w, int64_t now_ns)
 {
 	struct web_carrier *c = w->carrier;
+	bool is_due;
 
 	pthread_mutex_lock(&c->lock);
 	for (struct line *l = c->first; l; l = l->next) {
@@ -335,11 +336,12 @@ void carrier_tick(struct web *w, int64_t now_ns)
 		atomic_fetch_add(&w->slow, is_sending);
 	}
 	drop_slowest(w, now_ns);
+	is_due = now_ns - c->trimmed_ns >= TRIM_NS;
+	if (is_due)
+		c->trimmed_ns = now_ns;
 	pthread_mutex_unlock(&c->lock);
-	if (now_ns - c->trimmed_ns < TRIM_NS)
-		return;
-	c->trimmed_ns = now_ns;
-	malloc_trim(0);
+	if (is_due)
+		malloc_trim(0);
 }
 
 void carrier_look(struct web *w)
