@@ -4,8 +4,8 @@
 #
 # The server lives in a scratch folder, listens on a socket in it and nowhere else, and is gone at
 # the end with all it had. PROFLLM_TEST_POSTGRES is its URL with @ in place of the database; each
-# test that reads that variable has a database of its own, named after its file with _ for whatever
-# is no letter or digit (test_store_c, store_kill_t), so that tests can run at once.
+# program in C that reads that variable has a database of its own, named after its file with _ for
+# whatever is no letter or digit (test_store_c), so that tests can run at once.
 # PROFLLM_TEST_CREATEDB makes another one: the command, to which its name is added.
 #
 # PostgreSQL refuses to run as root: then it runs as user postgres. Exit status: the command's; 1
@@ -45,7 +45,7 @@ as "$bin/pg_ctl" -D "$home/data" -l "$home/log" -w -o "-k $home -c listen_addres
 	-c fsync=off -c full_page_writes=off -c max_connections=200" start >/dev/null ||
 	{ cat "$home/log" >&2; exit 1; }
 
-for file in $(grep -lE "PROFLLM_TEST_POSTGRES|store_rig\.h" "$tests"/*/*.[ct] "$tests"/../bench/*.c); do
+for file in $(grep -lE "PROFLLM_TEST_POSTGRES|store_rig\.h" "$tests"/*/*.c "$tests"/../bench/*.c); do
 	name=$(basename "$file" | tr -c 'a-zA-Z0-9\n' _)
 	echo "CREATE DATABASE \"$name\";"
 done | as "$bin/psql" -q -h "$home" -U postgres -d postgres

@@ -22,8 +22,8 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw($program run begin finish spew slurp start_sim start_raw stop_all has_line
-	matches is_golden mask_run json_of keys_of %tiny store_url wait_for check_run disturbed
-	other_profllm no_terminal no_script has_exited free_port lines_of run_sweep);
+	matches is_golden mask_run json_of keys_of %tiny store_url postgres_url wait_for check_run
+	disturbed other_profllm no_terminal no_script has_exited free_port lines_of run_sweep);
 
 our $program = $ENV{PROFLLM} || die "PROFLLM must name the program\n";
 my $here = abs_path(dirname(__FILE__));
@@ -145,14 +145,18 @@ sub no_script {
 	return no_terminal();
 }
 
-# store_url(NAME): where a results store of its own is, empty: NAME.db, or, where TEST_STORE says
-# postgresql, a new database of the server that tests/with_postgres.sh started.
+# postgres_url(): a new database of the server that tests/with_postgres.sh started: a test that is run
+# again finds nothing of the time before. store_url(NAME): where a results store of its own is, empty:
+# NAME.db, or, where TEST_STORE says postgresql, such a database.
 my $databases = 0;
 
 sub store_url {
 	my ($name) = @_;
 
-	return "sqlite:$name.db" if ($ENV{TEST_STORE} // 'sqlite') eq 'sqlite';
+	return ($ENV{TEST_STORE} // 'sqlite') eq 'sqlite' ? "sqlite:$name.db" : postgres_url();
+}
+
+sub postgres_url {
 	my $database = "t${$}_" . ++$databases;
 	system(split(/ /, $ENV{PROFLLM_TEST_CREATEDB}), $database) == 0 or die "no database $database\n";
 	return $ENV{PROFLLM_TEST_POSTGRES} =~ s/\@/$database/r;

@@ -35,9 +35,10 @@ SKIP: {
 	my $url = $ENV{PROFLLM_TEST_POSTGRES} or skip 'PROFLLM_TEST_POSTGRES names no server', 1;
 	my ($host) = $url =~ /host=([^&]*)/;
 	my ($bin) = $ENV{PROFLLM_TEST_CREATEDB} =~ m{^(\S*/)createdb};
-	my $own = $url =~ s/\@/store_first_t/r;
+	my $own = postgres_url();
+	my ($database) = $own =~ m{///(\w+)};
 	my $psql = sub {
-		system("${bin}psql", qw(-q -U postgres -h), $host, qw(-d store_first_t -c), @_) == 0 or die;
+		system("${bin}psql", qw(-q -U postgres -h), $host, '-d', $database, '-c', @_) == 0 or die;
 	};
 
 	spew('r.json', '{"date": "20260101-000000", "endpoint_type": "openai", "model_id": "m", '
@@ -49,7 +50,8 @@ SKIP: {
 	check_run('no tables', run(args => ['store', 'check', '--store', $own]), { status => 2,
 		err => 'profllm store check: the PostgreSQL store has no tables of a store yet: '
 			. '`profllm ingest FILE --store URL` or a dashboard makes them' });
-	$psql->('REVOKE CREATE ON SCHEMA public FROM PUBLIC; CREATE ROLE guest LOGIN');
+	$psql->('REVOKE CREATE ON SCHEMA public FROM PUBLIC; DROP ROLE IF EXISTS guest; '
+		. 'CREATE ROLE guest LOGIN');
 	check_run('a role without rights', $ingest->($own =~ s/user=postgres/user=guest/r), { status => 1,
 		err => 'profllm ingest: the PostgreSQL store: PostgreSQL: ERROR: permission denied for '
 		. 'schema public; the role needs a database of its own: ALTER DATABASE name OWNER TO role' });
@@ -60,7 +62,7 @@ SKIP: {
 	my @convert = (qw(store convert --store sqlite:small.db --to), $secret);
 	my $r = run(args => \@convert);
 	is($r->{status}, 0, 'is converted') or diag($r->{err});
-	like($r->{out}, qr{^postgresql://postgres:\*\*\*\@/store_first_t\?\S+ now has the contents of },
+	like($r->{out}, qr{^postgresql://postgres:\*\*\*\@/$database\?\S+ now has the contents of },
 		'and its new address has no password');
 	check_run('it is not empty now', run(args => \@convert), { status => 2, err => 'profllm store '
 		. 'convert: the PostgreSQL store is not empty; --force replaces what it holds' });

@@ -121,10 +121,7 @@ sub is_the_same_elsewhere {
 }
 
 my @stores = ([sqlite => 'sqlite:kill.db']);
-if (my $url = $ENV{PROFLLM_TEST_POSTGRES}) {
-	$url =~ s/\@/store_kill_t/;
-	push @stores, [postgresql => $url];
-}
+push @stores, [postgresql => postgres_url()] if $ENV{PROFLLM_TEST_POSTGRES};
 for (@stores) {
 	kill_again_and_again(@$_);
 	backup_under_load(@$_);

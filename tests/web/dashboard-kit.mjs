@@ -128,6 +128,8 @@ async function watchRequests(page) {
 	for (const end of ['Network.loadingFinished', 'Network.loadingFailed'])
 		session.on(end, ({ requestId }) => seen.open.delete(requestId));
 	await session.send('Network.enable');
+	if (process.env.SLOWER)
+		await session.send('Emulation.setCPUThrottlingRate', { rate: Number(process.env.SLOWER) });
 	if (process.env.DELAY_MS)
 		await page.context().route('**/api/**', (r) => {
 			const wait_ms = process.env.DELAY_MS * (1 + n++ % 3);

@@ -3,6 +3,7 @@
 // in SQLite and, where a server is known, in PostgreSQL. Each number is one that the API gave to this
 // page, and reads as it; no request leaves the origin; axe finds nothing; nothing is wider than a
 // narrow screen; both stores show the same. Pictures go to $O/screenshots.
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { launch, root } from './browser.mjs';
@@ -13,13 +14,12 @@ import { becomes, equal, main, ok, output } from './tap.mjs';
 const WIDE = { width: 1440, height: 1000 }, NARROW = { width: 390, height: 844 };
 const THEMES = ['light', 'dark'];
 const shots = join(output, 'screenshots');
-const postgres = process.env.PROFLLM_TEST_POSTGRES?.replace('@', 'dashboard_pages_looks_t');
 
 const SMALL = encodeURIComponent('{"and":[{"column":"server.model","in":["org/small-8b"]}]}');
 
 /**
- * Page, name of the case, address, what is there once it is drawn, the least numbers it shows; null:
- * they are sums over the run's arrays (requestsAre).
+ * Page, name of the case, address (null: beginLive's), what is there once it is drawn, the least numbers it
+ * shows; null: they are sums over the run's arrays (requestsAre).
  */
 const PAGES = [
 	['overview', '', '/', '.overview-cards', 10],
@@ -46,7 +46,7 @@ const PAGES = [
 	['run', 'notes', '/runs/7?tab=notes', '.say', 0],
 	['run', 'document', '/runs/7?tab=document', '.document', 0],
 	['run', 'missing', '/runs/123456', '.state.failure', 0],
-	['live', '', '/live/1', '[data-track=output_tokens_per_s] [data-value]', 6],
+	['live', '', null, '[data-track=output_tokens_per_s] [data-value]', 6],
 ];
 
 /** The names in the table of pages.ts. */
@@ -151,6 +151,23 @@ async function narrow(page, name) {
 	await page.setViewportSize(WIDE);
 }
 
+/** A new database of the server that tests/with_postgres.sh started, also when this is run again. */
+function postgresUrl() {
+	const [createdb, ...args] = process.env.PROFLLM_TEST_CREATEDB.split(' ');
+	const name = `looks${process.pid}`;
+	execFileSync(createdb, [...args, name]);
+	return process.env.PROFLLM_TEST_POSTGRES.replace('@', name);
+}
+
+/** The address of a run that is under way. Not before its page is due: others show it for a minute. */
+async function beginLive(url) {
+	const { id } = await ask(url, '/api/live', { name: 'far away', kind: 'bench serve', total: 60 });
+	await ask(url, `/api/live/${id}/samples`, { samples: [
+		{ t_s: 1, done: 20, tokens_per_s: 900, running: 4 },
+		{ t_s: 2, done: 40, tokens_per_s: 1100, running: 4 }] });
+	return `/live/${id}`;
+}
+
 /** What each page shows, by its name. */
 async function walk(browser, store, isSeen) {
 	const it = await dashboard(...store ? ['--store', store] : []), { url } = it, seen = {};
@@ -162,16 +179,12 @@ async function walk(browser, store, isSeen) {
 	await upload(url, runs);
 	await ask(url, '/api/boards', { name: 'A board', body: { blocks: [
 		{ kind: 'chart', path: '/overview', query: '', caption: 'Best configurations' }] } });
-	const { id } = await ask(url, '/api/live', { name: 'far away', kind: 'bench serve', total: 60 });
-	await ask(url, `/api/live/${id}/samples`, { samples: [
-		{ t_s: 1, done: 20, tokens_per_s: 900, running: 4 },
-		{ t_s: 2, done: 40, tokens_per_s: 1100, running: 4 }] });
 	const opened = await listening(browser, `${url}/charts`), { page, wrong } = opened;
 	await page.setViewportSize(WIDE);
 	for (const [name, part, path, there, least] of PAGES) {
 		const full = part ? `${name}-${part}` : name;
 		opened.heard.clear();
-		await page.goto(url + path.replace('/live/1', `/live/${id}`));
+		await page.goto(url + (name === 'live' ? await beginLive(url) : path));
 		await page.waitForSelector(there);
 		for (const theme of THEMES) {
 			await page.emulateMedia({ colorScheme: theme });
@@ -204,7 +217,8 @@ await main(async () => {
 		'every page there is is looked at');
 	ok(pagesThereAre().length > 8, 'which are several');
 	const browser = await launch(), seen = await walk(browser, null, true);
-	if (postgres)
-		equal(await walk(browser, postgres, false), seen, 'both stores show the same on every page');
+	const other = process.env.PROFLLM_TEST_POSTGRES && await walk(browser, postgresUrl(), false);
+	for (const name of Object.keys(other ?? {}))
+		equal(other[name], seen[name], `${name}: both stores show the same`);
 	await browser.close();
 });
