@@ -3,6 +3,10 @@
  * launch.c - see job.h: how `profllm run` is started, a job's folder, the threads that run
  * experiments, one each, and resuming the jobs of an earlier process.
  *
+ * A run holds a lock of its log (flock, inherited) as long as any of its processes lives. So the
+ * dashboard after one that was killed knows when the run that was left has ended and its document
+ * is final.
+ *
  * The environment of a started program is an allow list: what a program needs to find programs,
  * files and devices, and what --launch-env names. So an experiment has none of the dashboard's
  * secrets, neither by ${NAME} nor in its own environment. `--bounded` and the options after it
@@ -16,6 +20,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,6 +43,7 @@
 #define LAUNCH_CHECKS_MAX 2 /* at once, of different users; half of the workers stay free */
 #define GRACE_S 45          /* in which a run stops its servers and writes its document */
 #define HURRY_NS 7000000000 /* the same when the dashboard itself ends */
+#define LEFT_NS 60000000000 /* in which a run has ended whose dashboard is gone */
 #define LOOK_MS 100
 #define REASON_BYTES 600
 #define LOG_END_BYTES (64 << 10)
@@ -59,6 +65,7 @@ struct launch_job {
 	char *run_ids;             /* a JSON list; NULL: none */
 	bool has_code;
 	int code;                  /* exit status, or minus the signal */
+	bool is_left;              /* it ran when the dashboard before us ended */
 	atomic_bool is_cancelled;
 };
 
@@ -368,6 +375,7 @@ static int start(const struct launch *l, struct launch_job *s, struct keeper **o
 	if (log < 0) {
 		err_set(e, ERR_IO, "cannot write %s/" LAUNCH_LOG ": %s", s->folder, strerror(errno));
 	} else if (command_line(l, more, &arena, &o.argv, e) == 0) {
+		flock(log, LOCK_EX | LOCK_NB);
 		rc = keeper_start(&o, out, NULL, e);
 	}
 	if (log >= 0)
@@ -473,24 +481,55 @@ static int take_in(struct launch *l, struct launch_job *s, struct err *e)
 
 static void finish(struct launch *l, struct launch_job *s, const struct keeper_end *end)
 {
-	bool is_stopped = atomic_load(&l->is_ending);
+	bool is_stopped = atomic_load(&l->is_ending), is_done;
+	const char *state = "failed";
 	struct err e = { 0 };
 	int rc;
 
 	s->has_code = end->is_known;
 	s->code = end->code;
 	rc = take_in(l, s, &e);
+	/* What was stopped may have measured everything before. */
+	is_done = rc == 0 && (end->is_known ? end->code == 0 :
+			      s->status && strcmp(s->status, "completed") == 0);
 	if (rc < 0 && s->code == 0)
 		set_text(&s->reason, mem_text(e.text));
 	else if (rc < 0 || (s->code && !s->reason))
 		set_text(&s->reason, exit_reason(s));
-	if (is_stopped)
+	if (is_done) {
+		state = "done";
+	} else if (s->is_left) {
+		set_text(&s->reason, mem_text("the dashboard ended while it ran"));
+	} else if (is_stopped) {
 		set_text(&s->reason, mem_text("the dashboard was stopped while it ran"));
-	else if (atomic_load(&s->is_cancelled))
+	} else if (atomic_load(&s->is_cancelled)) {
 		set_text(&s->reason, mem_text("cancelled"));
-	set_state(l, s, !is_stopped && atomic_load(&s->is_cancelled) ? "cancelled" :
-			!is_stopped && rc == 0 && end->is_known && end->code == 0 ? "done" :
-			"failed");
+		state = "cancelled";
+	}
+	set_state(l, s, state);
+}
+
+/* Whether a process of the run lives. */
+static bool is_alive(const struct launch_job *s)
+{
+	int log = open_log(s);
+	bool is = log >= 0 && flock(log, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+
+	if (log >= 0)
+		close(log);
+	return is;
+}
+
+/* Its keeper ends it; what it has measured until then is kept. */
+static void end_left(struct launch *l, struct launch_job *s)
+{
+	int64_t until_ns = clock_mono_ns() + LEFT_NS;
+	struct keeper_end end = { 0 };
+
+	while (is_alive(s) && clock_mono_ns() < until_ns && !atomic_load(&l->is_ending))
+		nanosleep(&(struct timespec){ 0, LOOK_MS * 1000000l }, NULL);
+	if (!atomic_load(&l->is_ending)) /* else it is left to the next dashboard */
+		finish(l, s, &end);
 }
 
 static void run_one(struct launch *l, struct launch_job *s)
@@ -499,6 +538,10 @@ static void run_one(struct launch *l, struct launch_job *s)
 	struct keeper *keeper;
 	struct err e = { 0 };
 
+	if (s->is_left) {
+		end_left(l, s);
+		return;
+	}
 	if (start(l, s, &keeper, &e) < 0) {
 		set_text(&s->reason, mem_text(e.text));
 		set_state(l, s, "failed");
@@ -567,37 +610,24 @@ static bool has_other_owner(const struct json_value *detail)
 }
 
 /* Resumes a waiting or running job whose owner no longer exists. */
-static int resume_one(struct launch *l, const struct job *job, struct arena *a, struct err *e)
+static void resume_one(struct launch *l, const struct job *job, struct arena *a)
 {
 	struct json_value *detail = NULL;
-	char *folder = launch_folder(l->web, job), *config;
+	char *folder = launch_folder(l->web, job);
 	struct launch_job *s;
 	bool is_ours = folder && file_is_dir(folder);
-	int rc = 0;
 
 	json_parse(a, job->detail, &detail, NULL);
 	if (!is_ours || has_other_owner(detail)) {
 		free(folder);
-		return 0;
+		return;
 	}
 	s = mem_alloc(sizeof(*s));
 	s->folder = folder;
 	s->name = text_of(detail, "name");
 	snprintf(s->id, sizeof(s->id), "%.*s", (int)job->id.n, job->id.p);
-	config = file_join(folder, LAUNCH_CONFIG);
-	if (str_is(job->state, "waiting") && file_exists(config)) {
-		enqueue(l, s);
-	} else {
-		struct buf text = { 0 };
-
-		s->reason = mem_text("the dashboard ended while it ran");
-		add_detail(s, &text);
-		rc = store_job_state(l->web->store, s->id, "failed", buf_str(&text), e);
-		buf_release(&text);
-		job_free(s);
-	}
-	free(config);
-	return rc;
+	s->is_left = !str_is(job->state, "waiting");
+	enqueue(l, s);
 }
 
 static int resume_all(struct launch *l, struct err *e)
@@ -607,10 +637,12 @@ static int resume_all(struct launch *l, struct err *e)
 	size_t n;
 	int rc = store_jobs(l->web->store, JOBS_LOOKED_AT, &arena, &job, &n, e);
 
-	/* Oldest first, in the order of their requests. */
-	for (size_t i = rc == 0 ? n : 0; i-- > 0 && rc == 0;)
-		if (str_is(job[i].kind, "run") && !job_is_over(&job[i]))
-			rc = resume_one(l, &job[i], &arena, e);
+	/* Those that ran, then those that waited, in the order of their requests. */
+	for (int waits = 0; waits < 2; waits++)
+		for (size_t i = rc == 0 ? n : 0; i-- > 0;)
+			if (str_is(job[i].kind, "run") && !job_is_over(&job[i]) &&
+			    str_is(job[i].state, "waiting") == waits)
+				resume_one(l, &job[i], &arena);
 	arena_release(&arena);
 	return rc;
 }

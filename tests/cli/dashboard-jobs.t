@@ -109,6 +109,7 @@ is(ask($d, 'POST', "/api/jobs/$second/cancel")->{status}, 409, 'once is enough')
 my $fourth = ask($d, 'POST', '/api/launch', { config => config('fourth', 1000) })->{json}{job_id};
 my $fifth = ask($d, 'POST', '/api/launch', { config => config('fifth', 3) })->{json}{job_id};
 wait_for('its server', sub { ask($d, 'GET', "/api/jobs/$fourth/log")->{content} =~ /server is ready/ });
+wait_for('its requests', sub { (slurp("jobs/$fourth/events.jsonl") // '') =~ /"Benchmark", "done": [2-9]/ });
 my ($sim) = slurp("jobs/$fourth/log.txt") =~ m{Starting server at http://127.0.0.1:(\d+)};
 ok(scalar processes("jobs/$fourth"), 'one that runs');
 kill 'KILL', $d->{pid};
@@ -117,9 +118,12 @@ my $began = time;
 my $again = start_dashboard('--store', $d->{store}, '--jobs-dir', 'jobs');
 is(ask($again, 'GET', '/api/health')->{status}, 200, 'another dashboard answers');
 cmp_ok(time - $began, '<', 10, 'soon'); # two seconds on an idle machine
+wait_for('the end of the run', sub { state_of($again, $fourth) ne 'running' });
 $r = ask($again, 'GET', "/api/jobs/$fourth")->{json};
-is_deeply([$r->{state}, $r->{detail}{reason}], ['failed', 'the dashboard ended while it ran'],
-	'it tells what became of the run');
+is_deeply([$r->{state}, $r->{detail}{status}, $r->{detail}{reason}], ['failed', 'partial',
+	'the dashboard ended while it ran'], 'it tells what became of the run');
+$r = ask($again, 'GET', '/api/data/experiments/' . ($r->{run_ids}[0] // 'none'));
+is($r->{status}, 200, 'what it had measured is in the store');
 wait_for('the end of its processes', sub { !processes("jobs/$fourth") && !processes("--port $sim") });
 pass('of which nothing is left');
 wait_for('the one that waited', sub { state_of($again, $fifth) eq 'done' });

@@ -134,6 +134,8 @@ static int measure(const char *config, const char *result, const char *events)
 				puts(*line);
 		return 5;
 	}
+	if (strncmp(config, "whole", 5) == 0)
+		put(result, DOCUMENT("e1", "completed", ""));
 	puts("waits");
 	fflush(stdout);
 	beside(result, "go", path);
@@ -407,12 +409,15 @@ static void put_config(const char *id, const char *text, struct arena *a)
 	put(arena_printf(a, "%s/%s/config.yaml", rig_jobs, id), text);
 }
 
-/* What ran is failed; what waited begins; what another process owns, or made elsewhere, stays. */
+/*
+ * What ran is failed, or done if its document says so; what waited begins; what another process
+ * owns, or made elsewhere, stays.
+ */
 static void restarted(void **state)
 {
 	struct arena a = { 0 };
 	const char *running, *waiting;
-	char lost[17], elsewhere[17], owned[17], queued[17];
+	char lost[17], left[17], elsewhere[17], owned[17], queued[17];
 	struct err e = { 0 };
 	struct tree_process other;
 	const char *detail;
@@ -426,6 +431,11 @@ static void restarted(void **state)
 				 "\"1 1\"}"), lost, &e), 0);
 	put_config(lost, "good\n", &a);
 	assert_int_equal(store_job_state(rig_store, lost, "running", (struct str){ 0 }, &e), 0);
+	assert_int_equal(store_job_begin(rig_store, STR("run"), STR("{\"name\": \"left\"}"), left, &e),
+			 0);
+	put_config(left, "good\n", &a);
+	put(arena_printf(&a, "%s/%s/result.json", rig_jobs, left), DOCUMENT("l1", "completed", ""));
+	assert_int_equal(store_job_state(rig_store, left, "running", (struct str){ 0 }, &e), 0);
 	assert_int_equal(store_job_begin(rig_store, STR("run"), STR("{}"), elsewhere, &e), 0);
 	assert_int_equal(store_job_begin(rig_store, STR("run"), STR("{\"name\": \"q\"}"), queued, &e), 0);
 	put_config(queued, "good\n", &a);
@@ -435,6 +445,7 @@ static void restarted(void **state)
 	assert_int_equal(store_job_begin(rig_store, STR("run"), str_of(detail), owned, &e), 0);
 	put_config(owned, "good\n", &a);
 	rig_hide(lost, "lost");
+	rig_hide(left, "left");
 	rig_hide(elsewhere, "elsewhere");
 	rig_hide(queued, "queued");
 	rig_hide(owned, "owned");
@@ -442,7 +453,10 @@ static void restarted(void **state)
 	rig_stop();
 	start(1);
 	check(&a, "GET /api/jobs/%s", running);
+	await_state(lost, "failed", &a);
 	check(&a, "GET /api/jobs/%s", lost);
+	await_state(left, "done", &a);
+	check(&a, "GET /api/jobs/%s", left);
 	check(&a, "GET /api/jobs/%s", elsewhere);
 	assert_string_equal(state_of(owned, &a), "waiting");
 	await_state(waiting, "running", &a);
@@ -451,6 +465,28 @@ static void restarted(void **state)
 	await_state(waiting, "done", &a);
 	await_state(queued, "done", &a);
 	check(&a, "GET /api/jobs/%s", queued);
+	rig_stop();
+	arena_release(&a);
+}
+
+/* A run that had measured everything is done, even if its end was not awaited. */
+static void stopped_at_its_end(void **state)
+{
+	struct arena a = { 0 };
+	const char *cancelled, *stopped;
+
+	(void)state;
+	start(1);
+	cancelled = begin("whole", &a);
+	await_file(arena_printf(&a, "%s/%s/result.json", rig_jobs, cancelled));
+	check(&a, "POST /api/jobs/%s/cancel", cancelled);
+	await_state(cancelled, "done", &a);
+	stopped = begin("whole", &a);
+	await_file(arena_printf(&a, "%s/%s/result.json", rig_jobs, stopped));
+	rig_stop();
+	start(1);
+	assert_string_equal(state_of(stopped, &a), "done");
+	check(&a, "GET /api/jobs/%s", stopped);
 	rig_stop();
 	arena_release(&a);
 }
@@ -474,8 +510,9 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(experiments_end), cmocka_unit_test(experiments_wait),
-		cmocka_unit_test(restarted), cmocka_unit_test(refused),
-		cmocka_unit_test(uploads_grow), cmocka_unit_test(uploads_are_cancelled),
+		cmocka_unit_test(restarted), cmocka_unit_test(stopped_at_its_end),
+		cmocka_unit_test(refused), cmocka_unit_test(uploads_grow),
+		cmocka_unit_test(uploads_are_cancelled),
 	};
 
 	if (argc > 1 && strcmp(argv[1], KEEPER_WORD) == 0)
