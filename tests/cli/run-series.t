@@ -62,7 +62,8 @@ my $run = begin(args => [qw(run --config e.json --output e.document.json --progr
 sub asked { return scalar(() = (slurp('asked.jsonl') // '') =~ /"method": "POST"/g) }
 wait_for('half of the load', sub { asked() >= 90 });
 gpu(700, 80);
-wait_for('a little more of it', sub { asked() >= 100 });
+my $half = asked();
+wait_for('a little more of it', sub { asked() >= $half + 20 });
 gpu(200, 80);
 $run = finish($run);
 is($run->{status}, 0, 'an experiment with a simulator and a GPU that is not there')
