@@ -23,7 +23,7 @@ is($r->{status}, 0, 'the .deb and what the pages use are installed') or diag($r-
 mkdir "$root/profllm";
 system("cd '$top' && git archive HEAD *.md docs examples tools/sharegpt.awk tests/cli |"
 	. " tar -C '$root/profllm' -x") == 0 or die;
-for my $test (qw(docs-first.t docs.t)) {
+for my $test (qw(docs-first.t docs.t docs-last.t)) {
 	$r = in_root($root, "PROFLLM=/usr/bin/profllm perl /profllm/tests/cli/$test", seconds => 1200);
 	my @done = $r->{out} =~ /^ok \d+/mg;
 	is($r->{status}, 0, "$test: " . @done . ' commands') or
