@@ -19,6 +19,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static char path[] = "/tmp/profllm-fuzz-workload-XXXXXX";
+static bool is_there;
 
 static void remove_file(void)
 {
@@ -55,9 +56,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct str description;
 	struct err e = { 0 };
 
-	if (path[sizeof path - 2] == 'X') {
+	if (!is_there) {
 		CHECK(mkstemp(path) >= 0);
 		atexit(remove_file);
+		is_there = true;
 	}
 	if (size && (data[0] == 'H' || data[0] == 'S'))
 		add_head(data[0] == 'H' ? 1 : 3, data + 1, size - 1, &file);
