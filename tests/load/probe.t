@@ -20,7 +20,7 @@ sub median
 # One at a time, past the cap, and none of the main run's numbers.
 for my $fix ([], ['--fix', 'probe-tail']) {
 	my $name = "probes @$fix";
-	my $sim = sim('--ttft-ms', '10', '--itl-ms', '20');
+	my $sim = sim('--ttft-ms', '10', '--itl-ms', '60');
 	my $run = serve($sim, '--num-prompts', '24', '--max-concurrency', '2', '--random-output-len',
 		'10', '--probe-request-rate', '5', '--header', 'X-Own=1', '--record', "$dir/p.rec",
 		@$fix);
