@@ -3,8 +3,8 @@
  * launch.c - see job.h: how `profllm run` is started, a job's folder, the threads that run
  * experiments, one each, and resuming the jobs of an earlier process.
  *
- * A run holds a lock of its log (flock, inherited) as long as any of its processes lives. So the
- * dashboard after one that was killed knows when the run that was left has ended and its document
+ * The processes of a run inherit a lock (flock) on its log, which is released when the last of them
+ * has ended. After a dashboard was killed, the next one can thus tell when the document of its run
  * is final.
  *
  * The environment of a started program is an allow list: what a program needs to find programs,
@@ -43,7 +43,7 @@
 #define LAUNCH_CHECKS_MAX 2 /* at once, of different users; half of the workers stay free */
 #define GRACE_S 45          /* in which a run stops its servers and writes its document */
 #define HURRY_NS 7000000000 /* the same when the dashboard itself ends */
-#define LEFT_NS 60000000000 /* in which a run has ended whose dashboard is gone */
+#define LEFT_NS 60000000000 /* after its dashboard was killed, a run is waited for so long */
 #define LOOK_MS 100
 #define REASON_BYTES 600
 #define LOG_END_BYTES (64 << 10)
@@ -489,7 +489,7 @@ static void finish(struct launch *l, struct launch_job *s, const struct keeper_e
 	s->has_code = end->is_known;
 	s->code = end->code;
 	rc = take_in(l, s, &e);
-	/* What was stopped may have measured everything before. */
+	/* A run that was stopped or cancelled may have completed before. */
 	is_done = rc == 0 && (end->is_known ? end->code == 0 :
 			      s->status && strcmp(s->status, "completed") == 0);
 	if (rc < 0 && s->code == 0)
@@ -520,7 +520,7 @@ static bool is_alive(const struct launch_job *s)
 	return is;
 }
 
-/* Its keeper ends it; what it has measured until then is kept. */
+/* Waits until the run's keeper has ended it, then stores what it has measured. */
 static void end_left(struct launch *l, struct launch_job *s)
 {
 	int64_t until_ns = clock_mono_ns() + LEFT_NS;

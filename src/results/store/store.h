@@ -200,8 +200,8 @@ struct preset { int64_t id; struct str name, body; double at_s; }; /* body: JSON
 /*
  * Saves p. With id 0 it is new; otherwise an empty name or body leaves the stored one unchanged.
  * If was_s is not NAN, only the version whose at_s equals it is replaced. Sets p's id and at_s.
- * ERR_USAGE: the name is taken, there is no such id, or the stored version is not that of was_s.
- * For a version that differs, p->at_s becomes the time of the stored one.
+ * ERR_USAGE: the name is taken, the id is unknown, or someone else has saved a version since was_s;
+ * in that last case p->at_s is set to the time of their version.
  */
 int store_preset_put(struct store *s, const char *kind, struct preset *p, double was_s,
 		     struct err *e);
