@@ -498,7 +498,7 @@ static void finish(struct launch *l, struct launch_job *s, const struct keeper_e
 		set_text(&s->reason, exit_reason(s));
 	if (is_done) {
 		state = "done";
-	} else if (s->is_left) {
+	} else if (s->is_left && !atomic_load(&s->is_cancelled)) {
 		set_text(&s->reason, mem_text("the dashboard ended while it ran"));
 	} else if (is_stopped) {
 		set_text(&s->reason, mem_text("the dashboard was stopped while it ran"));
@@ -649,6 +649,14 @@ static int resume_all(struct launch *l, struct err *e)
 
 /* ---- the threads ---- */
 
+/* Where a list has the job; where it ends, if it has not. */
+static struct launch_job **find_job(struct launch_job **at, struct str id)
+{
+	while (*at && !str_is(id, (*at)->id))
+		at = &(*at)->next;
+	return at;
+}
+
 static void *runner_main(void *self)
 {
 	struct launch *l = self;
@@ -669,11 +677,7 @@ static void *runner_main(void *self)
 		pthread_mutex_unlock(&l->lock);
 		run_one(l, s);
 		pthread_mutex_lock(&l->lock);
-		for (struct launch_job **at = &l->running; *at; at = &(*at)->next)
-			if (*at == s) {
-				*at = s->next;
-				break;
-			}
+		*find_job(&l->running, str_of(s->id)) = s->next;
 		job_free(s);
 	}
 	l->n_over++;
@@ -728,22 +732,20 @@ int launch_open(struct web *w, struct err *e)
 int launch_cancel(struct web *w, const struct job *job, struct err *e)
 {
 	struct launch *l = w->launch;
-	struct launch_job *found = NULL;
+	struct launch_job **at, *found, *lives;
 
 	pthread_mutex_lock(&l->lock);
-	for (struct launch_job **at = &l->waiting; *at && !found; at = &(*at)->next)
-		if (str_is(job->id, (*at)->id)) {
-			found = *at;
-			*at = found->next;
-			break;
-		}
-	for (struct launch_job *s = found ? NULL : l->running; s; s = s->next)
-		if (str_is(job->id, s->id)) {
-			atomic_store(&s->is_cancelled, true);
-			pthread_mutex_unlock(&l->lock);
-			return 0;
-		}
+	at = find_job(&l->waiting, job->id);
+	found = *at;
+	/* What a left one has measured is still to be stored. */
+	lives = found && found->is_left ? found : *find_job(&l->running, job->id);
+	if (lives)
+		atomic_store(&lives->is_cancelled, true);
+	else if (found)
+		*at = found->next;
 	pthread_mutex_unlock(&l->lock);
+	if (lives)
+		return 0;
 	if (!found)
 		return err_set(e, ERR_USAGE, "job %.*s is not run by this dashboard",
 			       (int)job->id.n, job->id.p);

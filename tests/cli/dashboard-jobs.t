@@ -8,6 +8,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use Cli;
 use Dash;
+use Fcntl qw(:flock);
 use Test::More;
 use Time::HiRes qw(sleep time);
 
@@ -114,20 +115,60 @@ my ($sim) = slurp("jobs/$fourth/log.txt") =~ m{Starting server at http://127.0.0
 ok(scalar processes("jobs/$fourth"), 'one that runs');
 kill 'KILL', $d->{pid};
 waitpid $d->{pid}, 0;
+wait_for('the end of its processes', sub { !processes("jobs/$fourth") && !processes("--port $sim") });
+pass('of which nothing is left');
+# As long as a process of the run holds its log, the run has not ended.
+open my $held, '>>', "jobs/$fourth/log.txt" or die "log.txt: $!\n";
+ok(flock($held, LOCK_EX | LOCK_NB), 'nobody holds its log');
 my $began = time;
 my $again = start_dashboard('--store', $d->{store}, '--jobs-dir', 'jobs');
 is(ask($again, 'GET', '/api/health')->{status}, 200, 'another dashboard answers');
 cmp_ok(time - $began, '<', 10, 'soon'); # two seconds on an idle machine
+is(state_of($again, $fourth), 'running', 'and waits for the end of the run');
+$began = time;
+is($again->stop, 0, 'until it is stopped itself');
+cmp_ok(time - $began, '<', 20, 'soon, too');
+$again = start_dashboard('--store', $d->{store}, '--jobs-dir', 'jobs');
+is(state_of($again, $fourth), 'running', 'the next one waits');
+close $held;
 wait_for('the end of the run', sub { state_of($again, $fourth) ne 'running' });
 $r = ask($again, 'GET', "/api/jobs/$fourth")->{json};
 is_deeply([$r->{state}, $r->{detail}{status}, $r->{detail}{reason}], ['failed', 'partial',
 	'the dashboard ended while it ran'], 'it tells what became of the run');
-$r = ask($again, 'GET', '/api/data/experiments/' . ($r->{run_ids}[0] // 'none'));
-is($r->{status}, 200, 'what it had measured is in the store');
-wait_for('the end of its processes', sub { !processes("jobs/$fourth") && !processes("--port $sim") });
-pass('of which nothing is left');
+sub is_stored
+{
+	my ($dashboard, $job, $what) = @_;
+	my ($run) = @{ask($dashboard, 'GET', "/api/jobs/$job")->{json}{run_ids}};
+	is(ask($dashboard, 'GET', '/api/data/experiments/' . ($run // 'none'))->{status}, 200, $what);
+}
+is_stored($again, $fourth, 'what it had measured is in the store');
 wait_for('the one that waited', sub { state_of($again, $fifth) eq 'done' });
 pass('goes on');
+
+# ---- killed, and cancelled before the next one has come to it ----
+
+is($again->stop, 0, 'it ends');
+$again = start_dashboard('--store', $d->{store}, '--jobs-dir', 'jobs', '--launch', 2);
+my @two = map { ask($again, 'POST', '/api/launch', { config => config($_, 1000) })->{json}{job_id} }
+	qw(left1 left2);
+for my $id (@two) {
+	wait_for('its requests', sub { (slurp("jobs/$id/events.jsonl") // '') =~ /"Benchmark", "done": [2-9]/ });
+}
+kill 'KILL', $again->{pid};
+waitpid $again->{pid}, 0;
+wait_for('the end of both', sub { !grep { processes("jobs/$_") } @two });
+open $held, '>>', "jobs/$two[0]/log.txt" or die "log.txt: $!\n";
+ok(flock($held, LOCK_EX | LOCK_NB), 'the first is held');
+$again = start_dashboard('--store', $d->{store}, '--jobs-dir', 'jobs');
+is(ask($again, 'POST', "/api/jobs/$_/cancel")->{status}, 200, 'cancelled') for @two;
+close $held;
+for my $id (@two) {
+	wait_for('its end', sub { state_of($again, $id) ne 'running' });
+	$r = ask($again, 'GET', "/api/jobs/$id")->{json};
+	is_deeply([@{$r}{qw(state)}, @{$r->{detail}}{qw(status reason)}], ['cancelled', 'partial', 'cancelled'],
+		'it is cancelled');
+	is_stored($again, $id, 'and stored');
+}
 
 # ---- stopped ----
 
