@@ -119,7 +119,7 @@ wait_for('the end of its processes', sub { !processes("jobs/$fourth") && !proces
 pass('of which nothing is left');
 # As long as a process of the run holds its log, the run has not ended.
 open my $held, '>>', "jobs/$fourth/log.txt" or die "log.txt: $!\n";
-ok(flock($held, LOCK_EX | LOCK_NB), 'nobody holds its log');
+wait_for('its log', sub { flock($held, LOCK_EX | LOCK_NB) });
 my $began = time;
 my $again = start_dashboard('--store', $d->{store}, '--jobs-dir', 'jobs');
 is(ask($again, 'GET', '/api/health')->{status}, 200, 'another dashboard answers');
@@ -158,7 +158,7 @@ kill 'KILL', $again->{pid};
 waitpid $again->{pid}, 0;
 wait_for('the end of both', sub { !grep { processes("jobs/$_") } @two });
 open $held, '>>', "jobs/$two[0]/log.txt" or die "log.txt: $!\n";
-ok(flock($held, LOCK_EX | LOCK_NB), 'the first is held');
+wait_for('the log of the first', sub { flock($held, LOCK_EX | LOCK_NB) });
 $again = start_dashboard('--store', $d->{store}, '--jobs-dir', 'jobs');
 is(ask($again, 'POST', "/api/jobs/$_/cancel")->{status}, 200, 'cancelled') for @two;
 close $held;
