@@ -165,6 +165,17 @@ async function edits(page, url, id) {
 	await becomes(captions, [first[0], ...first.slice(2)], 'and goes');
 	await page.click('.toast:has-text("Undo")');
 	await becomes(captions, [first[1], first[0], ...first.slice(2)], 'and comes back');
+	await choose(page, 'Speed', 'Remove');
+	await becomes(captions, [first[0], ...first.slice(2)], 'it goes again');
+	await page.waitForSelector('.toast:has-text("Undo")');
+	const [other, last] = first.slice(-2);
+	await choose(page, last, 'Move up');
+	await becomes(captions, [first[0], ...first.slice(2, -2), last, other], 'another block moves');
+	await page.click('.toast:has-text("Undo")');
+	await becomes(captions, [first[1], first[0], ...first.slice(2, -2), last, other],
+		'Undo brings the block back and leaves the move');
+	await choose(page, last, 'Move down');
+	await becomes(captions, [first[1], first[0], ...first.slice(2)], 'as it was');
 	await choose(page, 'Speed', 'Edit caption');
 	await page.fill('.block-editor input', 'Median speed');
 	await page.click('.block-editor button:has-text("Save")');

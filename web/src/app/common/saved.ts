@@ -164,6 +164,10 @@ export function saveBoard(
 	return save.finally(again);
 }
 
+/** A board as this browser has it now, changes that are still being saved included. */
+export const boardNow = (id: number): Board | undefined =>
+	client.getQueryData<Board[]>(KEY)?.find((b) => b.id === id);
+
 export const isStale = (why: unknown): boolean => why instanceof ApiError && why.pointer === '/was';
 
 export const dropBoard = (id: number): Promise<unknown> =>

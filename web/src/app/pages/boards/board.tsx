@@ -4,7 +4,7 @@ import { useEffect, useState, type FormEvent, type ReactNode } from 'react';
 import { useColumns } from '../../common/columns';
 import { PickMany } from '../../common/pick';
 import {
-	homeBoard, isStale, moved, saveBoard, setHomeBoard, type Block, type Board, type BoardBody,
+	boardNow, homeBoard, isStale, moved, saveBoard, setHomeBoard, type Block, type Board, type BoardBody,
 } from '../../common/saved';
 import { partText } from '../../common/scope';
 import { isEverything } from '../../filter';
@@ -168,32 +168,47 @@ export function BoardPage({ board }: { board: Board }): ReactNode {
 		addEventListener('beforeprint', fit);
 		return () => removeEventListener('beforeprint', fit);
 	}, []);
-	const set = (next: BoardBody, said?: string): void => {
-		saveBoard(board.id, { body: next }, board.at).then(() => {
-			if (said)
-				toast(said, 'good', { label: 'Undo', act: () => set(body) });
+	/** back: what Undo makes of the board as it is then. */
+	const set = (
+		next: BoardBody, said?: string, back?: (now: BoardBody) => BoardBody, at = board.at,
+	): void => {
+		saveBoard(board.id, { body: next }, at).then(() => {
+			if (said && back)
+				toast(said, 'good', { label: 'Undo', act: () => {
+					const now = boardNow(board.id) ?? board;
+					set(back(now.body), undefined, undefined, now.at);
+				} });
 		}).catch((why: unknown) => {
 			if (isStale(why))
 				toast((why as Error).message, 'bad', { label: 'Save mine instead',
-					act: () => void saveBoard(board.id, { body: next }, board.at, true).catch(toastError) });
+					act: () => void saveBoard(board.id, { body: next }, at, true).catch(toastError) });
 			else
 				toastError(why);
 		});
 	};
 	const add = (...more: Block[]): void => set({ ...body, blocks: [...blocks, ...more] });
-	const edit = (at: number): Edit => ({
-		change: (next, said) => set({ ...body, blocks: blocks.map((b, i) => (i === at ? next : b)) }, said),
+	const replaced = (list: Block[], at: number, by: Block): Block[] => {
+		const isIt = (b?: Block): boolean => b?.kind === by.kind && b.path === by.path && b.query === by.query
+			&& b.caption === by.caption;
+		const place = isIt(list[at]) ? at : list.findIndex(isIt);
+		return list.map((b, i) => (i === place ? by : b));
+	};
+	const edit = (at: number, block: Block): Edit => ({
+		change: (next, said) => set({ ...body, blocks: blocks.map((b, i) => (i === at ? next : b)) }, said,
+			(now) => ({ ...now, blocks: replaced(now.blocks, at, block) })),
 		move: (by) => {
 			if (at + by >= 0 && at + by < blocks.length)
 				set({ ...body, blocks: moved(blocks, at, at + by) });
 		},
-		remove: () => set({ ...body, blocks: blocks.filter((_, i) => i !== at) }, 'Block removed'),
+		remove: () => set({ ...body, blocks: blocks.filter((_, i) => i !== at) }, 'Block removed',
+			(now) => ({ ...now, blocks: [...now.blocks.slice(0, at), block, ...now.blocks.slice(at)] })),
 	});
 	return (
 		<div className="page board-page">
 			<div className="page-head">
 				<Name board={board} canChange={canChange} />
-				<Common body={body} onBody={canChange ? (next) => set(next, 'Filter changed') : null} />
+				<Common body={body} onBody={canChange ? (next) =>
+					set(next, 'Filter changed', (was) => ({ ...body, blocks: was.blocks })) : null} />
 				<div className="row board-tools">
 					{canChange && <AddMenu onAdd={add} />}
 					<ShareMenu board={board} />
@@ -213,7 +228,7 @@ export function BoardPage({ board }: { board: Board }): ReactNode {
 			<div className="board">
 				{blocks.map((block, i) => (
 					<BlockCard key={`${i} ${block.kind} ${block.path ?? ''} ${block.query ?? ''}`} body={body}
-						block={block} at={i} edit={canChange ? edit(i) : null} />
+						block={block} at={i} edit={canChange ? edit(i, block) : null} />
 				))}
 			</div>
 			<footer className="board-foot dim small-text">
