@@ -746,9 +746,25 @@ static void test_distribution_vectors(void **state)
 		assert_int_equal(pyrandom_choice(&py, 3), choice[i]);
 }
 
+/* hash() of CPython 3.11 with PYTHONHASHSEED=0: around the words of eight bytes. */
+static void test_pyhash(void **state)
+{
+	static const struct { const char *text; int64_t want; } row[] = {
+		{ "", 0 }, { "a", 4644417185603328019 }, { "abcdefg", 7904145750247929094 },
+		{ "abcdefgh", 4574395652268504554 }, { "abcdefghi", -532774252720507163 },
+		{ "0123456789abcdef", 2108444454683020324 },
+		{ "The quick brown fox jumps over", 9110476974041099782 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(row); i++)
+		assert_true(pyhash_str(str_of(row[i].text)) == row[i].want);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pyhash),
 		cmocka_unit_test(test_golden),
 		cmocka_unit_test(test_golden_is_complete),
 		cmocka_unit_test(test_vectors),
