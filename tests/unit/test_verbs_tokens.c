@@ -27,6 +27,7 @@ static void texts(void **state)
 		{ "tokenizer count" SIM, .input = " abc\n" }, { .line = "tokenizer count a.txt" SIM },
 		{ "tokenizer count a.txt - empty" SIM, .input = "xyz" },
 		{ .line = "tokenizer count --jsonl ok.jsonl ok.jsonl" SIM },
+		{ .line = "tokenizer count --jsonl wide.jsonl --tokenizer sim --threads 2" },
 		{ .line = "tokenizer count --text hello" SIM }, { .line = "tokenizer encode --text 'a b'" SIM },
 		{ "tokenizer encode" SMALL, .input = "the state<|eos|> of" },
 		{ "tokenizer encode --add-special-tokens" SMALL, .input = "the state<|eos|> of" },
@@ -207,6 +208,17 @@ static void put_small(const char *path)
 
 #define SAID(who, text) "{\"from\": \"" who "\", \"value\": \"" text "\"}"
 
+/* Lines that are read in several pieces, between short ones. */
+static void put_wide(const char *path)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	for (int i = 1; i < 8; i++)
+		fprintf(f, "\"%0*d\"\n", i % 2 ? 300000 * i : i, i);
+	fclose(f);
+}
+
 static int setup(void **state)
 {
 	char tokens[480];
@@ -227,6 +239,7 @@ static int setup(void **state)
 	put("empty", "");
 	put("ok.jsonl", "\" abc\"\n{\"id\": 1, \"prompt\": \" the\"}\n{\"prompt\": \"x\", \"text\": \"\\u0000\"}\n"
 	    "\"\"\n");
+	put_wide("wide.jsonl");
 	put("bad.jsonl", "\"a\"\n\"b\"\n[1]\n\"c\"\n");
 	put("text.txt", "It was the best of times.\nIt was the worst of times.\nIt was the age of wisdom.\n");
 	put("chat.jsonl", "{\"prompt\": \"one two\", \"output_tokens\": 3}\n{\"prompt\": \"A very long line that "
