@@ -75,6 +75,8 @@ static void add_history(const struct record *r, struct request_row *row)
 	if (row->history == RECORD_NONE || row->state != REQ_DONE || row->flags & ROW_HAS_USAGE)
 		return;
 	before = &r->row[row->history]; /* has a lower index: it is complete */
+	if (before->state != REQ_DONE) /* the warm-up of bench multi-turn sent it, in another row */
+		return;
 	stated = (int64_t)row->sample_prompt_tokens - before->sample_prompt_tokens;
 	surplus = (int64_t)before->output_tokens - before->asked_tokens;
 	prompt = (int64_t)before->prompt_tokens + stated + surplus;
