@@ -270,8 +270,9 @@ static int read_members(struct json_slice object, struct serve_opts *o, struct o
 			rc = is_own(key, value, &own) ? 0 : assign(key, value, o, given, a, e);
 		else if (!json_to_f64(value, &out->weight) || !(out->weight > 0) ||
 			 isinf(out->weight))
-			rc = err_set(e, ERR_USAGE, "--mix: \"weight\" must be a number above 0, got "
-				     "%.*s", (int)(value.raw.n < 60 ? value.raw.n : 60), value.raw.p);
+			rc = err_set(e, ERR_USAGE, "--mix: \"weight\" must be a number above 0, got %s%.*s",
+				     value.kind == JSON_STRING ? "the text " : "",
+				     (int)(value.raw.n < 60 ? value.raw.n : 60), value.raw.p);
 	}
 	json_end_object(&own);
 	if (rc == 0)
