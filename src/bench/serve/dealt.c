@@ -45,7 +45,11 @@ int64_t dealt_start(struct stage *s)
 	int64_t at;
 
 	s->is_start_agreed = true;
-	return ranks_start(s->hooks->ranks, &at, &s->start_err) == 0 ? at : 0;
+	if (ranks_start(s->hooks->ranks, &at, &s->start_err) == 0)
+		return at;
+	if (!s->start_err.code) /* rank 0 has the reason */
+		err_set(&s->start_err, ERR_RUN, "another rank could not start");
+	return 0;
 }
 
 int dealt_started(struct stage *s, int rc, struct err *e)

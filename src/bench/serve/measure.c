@@ -432,6 +432,7 @@ int stage_run_main(struct stage *s, struct err *e)
 	struct prepared prepared = { 0 };
 	struct history *history = continue_sessions(s, &how);
 	struct probe *probe = NULL;
+	bool is_begun = false;
 	int rc = -1;
 
 	s->now = STAGE_MAIN;
@@ -449,11 +450,14 @@ int stage_run_main(struct stage *s, struct err *e)
 	    probe_new(s, &probe, e) == 0) {
 		if (open_record_file(s, e) == 0) {
 			profile_reset_cache(s);
+			is_begun = true;
 			rc = run_load(s, &prepared, progress, probe, e);
 		} else {
 			probe_end(probe);
 		}
 	}
+	if (!is_begun)
+		rc = dealt_started(s, rc, e);
 	prepared_release(&prepared);
 	history_free(history);
 	free(progress);
