@@ -109,8 +109,7 @@ void find_level_of(const struct slo *slo, const struct point *p, const struct me
 	view_take(&v, slo, warmup_s, sent_s, out);
 }
 
-/* Judges a level while it runs, from the rows that may be read already. */
-static void look_at(const struct slo *slo, const struct run_sample *now, bool is_closed,
+void find_level_now(const struct slo *slo, const struct run_sample *now, bool is_closed,
 		    double warmup_s, double sent_s, double at_s, struct level *out)
 {
 	const struct record *rec = now->record;
@@ -172,7 +171,7 @@ static void look(struct run *r, const struct run_sample *now, double at_s)
 {
 	double next_s;
 
-	look_at(&r->f->opts->slo, now, r->is_closed_loop, r->warmup_s, at_s, at_s, r->level);
+	find_level_now(&r->f->opts->slo, now, r->is_closed_loop, r->warmup_s, at_s, at_s, r->level);
 	switch (capacity_look(r->f->search, r->level, at_s, &next_s)) {
 	case CAPACITY_STOP_CANCEL:
 		r->is_cut = true;
@@ -209,8 +208,8 @@ static void on_sample(void *self, const struct run_sample *now)
 	} else if (isinf(r->sent_s) && at_s >= r->look_s) {
 		look(r, now, at_s);
 	} else if (at_s > r->sent_s + fmax(DRAIN_LEAST_S, DRAIN_HOLDS * r->hold_s)) {
-		look_at(&r->f->opts->slo, now, r->is_closed_loop, r->warmup_s, r->sent_s, at_s,
-			r->level);
+		find_level_now(&r->f->opts->slo, now, r->is_closed_loop, r->warmup_s, r->sent_s, at_s,
+			       r->level);
 		r->is_cut = true;
 		atomic_store(&r->abandon, true);
 	}
@@ -376,9 +375,8 @@ static int read_words(const struct find_opts *o, struct find_words *w, struct er
 	return 0;
 }
 
-struct load { double rate; uint32_t cap; double prompts; }; /* rate INFINITY, cap 0: none */
-
-static int give_run(const struct find *f, struct find_words *w, const struct load *l, struct err *e)
+static int give_run(const struct find *f, struct find_words *w, const struct find_load *l,
+		    struct err *e)
 {
 	int64_t seed = (f->seed + (int64_t)f->runs) % ((int64_t)UINT32_MAX + 1);
 	struct arena *a = &w->arena;
@@ -401,7 +399,7 @@ static int give_run(const struct find *f, struct find_words *w, const struct loa
 }
 
 /* r has what is to be done; the rest of it is filled. run_release in any case. */
-static int run_one(struct run *r, const struct load *l, struct err *e)
+static int run_one(struct run *r, const struct find_load *l, struct err *e)
 {
 	struct find *f = r->f;
 	struct serve_derived derived = { 0 };
@@ -467,7 +465,7 @@ static void run_release(struct run *r)
 static int ask_once(struct find *f, const struct find_hooks *hooks, bool is_any, struct err *e)
 {
 	struct run r = new_run(f, hooks);
-	int rc = run_one(&r, &(struct load){ INFINITY, 1, 1 }, e);
+	int rc = run_one(&r, &(struct find_load){ INFINITY, 1, 1 }, e);
 
 	if (rc == 0 && !f->is_interrupted && r.failure && (!is_any || r.lost))
 		rc = err_set(e, ERR_RUN, "%s", r.failure);
@@ -493,7 +491,7 @@ static int unloaded(struct find *f, const struct find_hooks *hooks, struct err *
 
 	r.level = &f->level;
 	f->level = (struct level){ .load = 1 };
-	rc = run_one(&r, &(struct load){ INFINITY, 1, (double)f->step.requests }, e);
+	rc = run_one(&r, &(struct find_load){ INFINITY, 1, (double)f->step.requests }, e);
 	if (rc == 0 && !f->is_interrupted && r.failure)
 		rc = err_set(e, ERR_RUN, "%s", r.failure);
 	f->level.spent_s = seconds(clock_mono_ns(), began_ns);
@@ -509,12 +507,11 @@ static double refused_share(const struct find *f)
 	return fmax(REFUSED_SHARE, f->opts->failed_share);
 }
 
-/* The next load to try so that the server is saturated and refuses nothing; false: found. */
-static bool next_saturation(const struct run *r, struct load *l, double last_per_s)
+bool find_next_saturation(const struct find_saturated *r, double last_per_s, struct find_load *l)
 {
 	double n = l->prompts;
 
-	if (r->failed > refused_share(r->f) * r->attempted) {
+	if (r->is_refused) {
 		if (l->cap == 1)
 			return false;
 		l->cap = (uint32_t)fmax(1, floor((l->cap ? l->cap : n) / 2));
@@ -531,27 +528,35 @@ static bool next_saturation(const struct run *r, struct load *l, double last_per
 	return n < SATURATION_BLIND_MOST && r->per_s > SATURATION_GAIN * last_per_s;
 }
 
+double find_carried_per_s(const struct capacity_saturation *m, double e2e_s)
+{
+	return e2e_s > 0 ? fmin(m->per_s, m->at_once / e2e_s) : m->per_s;
+}
+
 static int saturate(struct find *f, const struct find_hooks *hooks, struct err *e)
 {
-	struct load l = { INFINITY, 0, (double)f->step.requests }, now;
+	struct find_load l = { INFINITY, 0, (double)f->step.requests }, now;
 	struct capacity_saturation *m = &f->saturation;
 	int64_t began_ns = clock_mono_ns();
 	bool goes_on;
 
 	do {
 		struct run r = new_run(f, hooks);
+		struct find_saturated saturated;
 		int rc;
 
 		r.abandon_s = SATURATION_BUDGET * f->opts->budget_s;
 		now = l;
 		rc = run_one(&r, &l, e);
-		goes_on = rc == 0 && !f->is_interrupted && next_saturation(&r, &l, m->per_s);
+		saturated = (struct find_saturated){ r.per_s, r.running, r.is_cut,
+						     r.failed > refused_share(f) * r.attempted };
+		goes_on = rc == 0 && !f->is_interrupted &&
+			  find_next_saturation(&saturated, m->per_s, &l);
 		m->requests += (uint64_t)now.prompts;
 		if (r.per_s > 0)
 			m->per_s = r.per_s;
 		m->at_once = now.cap ? now.cap : isnan(r.running) ? now.prompts : r.running;
-		if (rc == 0 && !f->is_interrupted && !goes_on &&
-		    r.failed > refused_share(f) * r.attempted)
+		if (rc == 0 && !f->is_interrupted && !goes_on && saturated.is_refused)
 			rc = err_set(e, ERR_RUN, "requests fail even one at a time: %s",
 				     r.failure ? r.failure : "some of them did");
 		run_release(&r);
@@ -563,15 +568,12 @@ static int saturate(struct find *f, const struct find_hooks *hooks, struct err *
 		return 0;
 	if (!(m->per_s > 0))
 		return err_set(e, ERR_RUN, "the server finished no request while it was saturated");
-	/* Little's law: a client that was stalled reads many completions as one burst. */
-	if (f->level.e2e_s > 0)
-		m->per_s = fmin(m->per_s, m->at_once / f->level.e2e_s);
+	m->per_s = find_carried_per_s(m, f->level.e2e_s);
 	capacity_tell_saturation(f->search, m);
 	return 0;
 }
 
-/* Prompts for a level: what falls due in its time, and some more. */
-static double prompts_for(const struct find *f, const struct capacity_step *s)
+double find_prompts(const struct find *f, const struct capacity_step *s)
 {
 	double e2el_s = fmax(1e-3, f->level.e2e_s), n;
 
@@ -599,8 +601,8 @@ static int level(struct find *f, const struct find_hooks *hooks, struct err *e)
 {
 	const struct capacity_step s = f->step;
 	bool is_rate = f->opts->load == CAPACITY_RATE;
-	const struct load l = { is_rate ? s.load : INFINITY, is_rate ? 0 : (uint32_t)s.load,
-				prompts_for(f, &s) };
+	const struct find_load l = { is_rate ? s.load : INFINITY, is_rate ? 0 : (uint32_t)s.load,
+				     find_prompts(f, &s) };
 	struct run r = new_run(f, hooks);
 	int64_t began_ns = clock_mono_ns();
 	struct level measured = { .load = s.load };

@@ -110,6 +110,32 @@ const char *find_unit(enum capacity_load load);
 void find_level_of(const struct slo *slo, const struct point *p, const struct metrics *m,
 		   bool is_closed, double warmup_s, double sent_s, struct level *out);
 
+/*
+ * The same while the run goes on, at_s after its beginning: what is due by then, from the rows that
+ * may be read already.
+ */
+void find_level_now(const struct slo *slo, const struct run_sample *now, bool is_closed,
+		    double warmup_s, double sent_s, double at_s, struct level *out);
+
+struct find_load { double rate; uint32_t cap; double prompts; }; /* rate INFINITY, cap 0: none */
+
+/* Prompts for a level: what falls due in its time, and some more. */
+double find_prompts(const struct find *f, const struct capacity_step *s);
+
+/* What many prompts at once have shown. */
+struct find_saturated {
+	double per_s, running; /* running: the most that the server said; NAN: nothing */
+	bool is_cut;           /* it took too long */
+	bool is_refused;       /* too many of them failed */
+};
+/* The next load to try so that the server is saturated and refuses nothing; false: found. */
+bool find_next_saturation(const struct find_saturated *r, double last_per_s, struct find_load *l);
+/*
+ * Its requests/s, by Little's law at most what fits the time of one request without load: a client
+ * that was stalled reads many completions as one burst.
+ */
+double find_carried_per_s(const struct capacity_saturation *m, double e2e_s);
+
 /* Output of a search for the largest load (sweep/find.h): lines, JSON, a figure. */
 
 /* A sentence about the search, before the first step. */
