@@ -3,7 +3,10 @@
  * test_verbs_clients.c - bench serve by way of libcurl, a load that is judged by limits, a search
  * that cannot find anything; servers as `doctor` sees them.
  */
+#include <dlfcn.h>
+
 #include "serve_rig.h"
+#include "fake_gpus.h"
 
 #define CURL SERVE SMALL " --transport curl "
 
@@ -49,6 +52,33 @@ static void limits(void **state)
 	};
 
 	(void)state;
+	verb_check_all(cases, COUNT(cases));
+}
+
+/* A process that mpirun started, here alone: Open MPI is tests/fake/mpi.c. */
+static void by_mpirun(void **state)
+{
+#define MPIRUN .env = "OMPI_COMM_WORLD_SIZE=2"
+	static const struct verb_case cases[] = {
+		{ SERVE SMALL " --output-json m.json --prompt-salt run:abc", .mask = VERB_TIMES | VERB_FLAT | VERB_NO_ERR,
+		  .varies = verb_serve_varies, MPIRUN, .files = "+6:asked" },
+		{ .line = SERVE SMALL " --find-max-rate --slo p90_ttft_ms<9", .status = 2, MPIRUN },
+		{ .line = SERVE "--find-max-concurrency --slo p90_ttft_ms<9", .status = 2, MPIRUN },
+		{ .line = SERVE SMALL " --prompt-salt none:x", .status = 2, MPIRUN },
+		{ .line = SERVE SMALL " --output-json /proc/none/m.json", .status = 1, MPIRUN },
+		{ .line = SERVE SMALL " --burstiness -1", .status = 2, MPIRUN },
+		{ .line = SERVE SMALL " --dashboard http://127.0.0.1:9", .status = 2, MPIRUN },
+		{ .line = "bench serve --base-url http://127.0.0.1:9 --model sim --tokenizer sim " QUICK " " SMALL, .status = 1,
+		  MPIRUN },
+		{ .line = SERVE SMALL, .status = 1, .env = "OMPI_COMM_WORLD_SIZE=2 FAKE_MPI_FAILS=1" },
+	};
+	void *library = dlopen(fake_library("libfake-mpi.so"), RTLD_NOW | RTLD_GLOBAL);
+	void (*be)(int rank, int size);
+
+	(void)state;
+	assert_non_null(library);
+	*(void **)&be = dlsym(library, "fake_mpi_be");
+	be(0, 1);
 	verb_check_all(cases, COUNT(cases));
 }
 
@@ -118,7 +148,7 @@ static int setup(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(by_libcurl), cmocka_unit_test(limits), cmocka_unit_test(servers),
+		cmocka_unit_test(by_libcurl), cmocka_unit_test(limits), cmocka_unit_test(by_mpirun), cmocka_unit_test(servers),
 	};
 
 	if (argc > 1)
