@@ -23,6 +23,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/json/read.h"
+#include "host/ranks/ranks.h"
 #include "out/compare/compare.h"
 #include "out/compare/points.h"
 #include "out/report/report.h"
@@ -253,6 +254,17 @@ struct points {
 static bool serve_points_are_wanted(const struct serve_opts *o)
 {
 	return o->sweep_max_concurrency || o->sweep_request_rate;
+}
+
+/* Of several processes that mpirun started, each would make all of it. */
+static int check_alone(const struct serve_opts *o, struct err *e)
+{
+	const char *what = serve_find_is_wanted(o) ? "a search"
+			   : serve_points_are_wanted(o) ? "a sweep" : NULL;
+
+	if (!what || !ranks_are_started())
+		return 0;
+	return err_set(e, ERR_USAGE, "%s runs in one process; start it without mpirun", what);
 }
 
 /* "8", "0.5", "inf": a value in the form of options and names. */
@@ -629,6 +641,8 @@ static int serve(int argc, char **argv, struct err *e)
 		status = cli_end(&cli);
 	else if (opts.compare.is_set)
 		status = compare(&cli, &opts);
+	else if (check_alone(&opts, &cli.err) < 0)
+		status = cli_end(&cli);
 	else if (serve_find_is_wanted(&opts))
 		status = serve_find(&cli, &opts, argc, argv);
 	else if (serve_points_are_wanted(&opts))

@@ -604,10 +604,7 @@ static int check_gates(const struct gates *g, const struct serve_opts *o,
 static int check_ranks(const struct ranks *r, const struct serve_opts *o,
 		       const struct serve_derived *d, struct err *e)
 {
-	const char *refused = o->multi_turn ? "bench multi-turn" : o->find_max_rate ||
-			      o->find_max_concurrency ? "a search" :
-			      o->sweep_max_concurrency || o->sweep_request_rate ? "a sweep" :
-			      o->dashboard ? "--dashboard" : NULL;
+	const char *refused = o->multi_turn ? "bench multi-turn" : o->dashboard ? "--dashboard" : NULL;
 
 	if (refused)
 		return err_set(e, ERR_USAGE, "%s runs in one process; start it without mpirun",
