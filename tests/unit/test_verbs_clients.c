@@ -25,7 +25,7 @@ static void by_libcurl(void **state)
 		{ SERVE SMALL " --transport native --proxy socks5://127.0.0.1:9", .status = 2 },
 		{ SERVE SMALL " --proxy socks5://127.0.0.1:9 --max-errors 1", SILENT, .status = 1 },
 		{ SERVE SMALL " --proxy http://127.0.0.1:9 --max-errors 1", SILENT, .status = 1 },
-		{ CURL "--request-timeout 0.001 --output-json h.json", SILENT, .status = 1 },
+		{ CURL "--request-timeout 0.001 --random-output-len 400 --output-json h.json", SILENT, .status = 1 },
 		{ SERVE "--transport curl --random-input-len 5 --random-output-len 3 --num-warmups 1 --num-prompts 9 "
 		  "--max-concurrency 4", SILENT },
 	};
