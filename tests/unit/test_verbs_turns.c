@@ -16,7 +16,7 @@ static void conversations(void **state)
 {
 	static const struct verb_case cases[] = {
 		{ ANSWERED "-o said.json --print-content --send-conversation-id", TOLD, .files = "said.json +6:asked" },
-		{ ANSWERED "-k 2 -n 3 -o said.json --no-stream --limit-min-tokens=-1 --limit-max-tokens=-1", TURNED,
+		{ ANSWERED "-k 2 -n 3 -o said.json --print-content --no-stream --limit-min-tokens=-1 --limit-max-tokens=-1", TOLD,
 		  .files = "said.json +4:asked" },
 		{ ANSWERED "--warmup-step -o said.json --print-content --compat multi-turn --limit-min-tokens 2 "
 		  "--limit-max-tokens 4 --send-conversation-id", TOLD, .files = "said.json +6:asked" },
