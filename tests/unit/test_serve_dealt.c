@@ -21,8 +21,9 @@
 #include "host/ranks/ranks.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
-#define N 3
-#define COMMON "--model sim --tokenizer sim --temperature 0 --random-input-len 8 --random-output-len 4 " \
+#define N        3
+#define COMMON                                                                                    \
+	"--model sim --tokenizer sim --temperature 0 --random-input-len 8 --random-output-len 4 " \
 	"--ready-check-timeout-sec 0 --request-id-prefix t- --prompt-salt none --timestamps user "
 
 static void (*be)(int rank, int size);
@@ -73,15 +74,21 @@ static void run_init(struct run *r, int rank, int n, const char *words, const ch
 	int argc = 0;
 
 	*r = (struct run){ .rank = rank, .n = n };
-	rest = arena_printf(&r->arena, COMMON "%s%s%s", words, record ? " --record " : "", record ? record : "");
+	rest = arena_printf(&r->arena, COMMON "%s%s%s", words, record ? " --record " : "",
+			    record ? record : "");
 	while ((word = strsep(&rest, " ")))
 		argv[argc++] = word;
-	assert_int_equal(opt_parse(&serve_opt_set, argc, argv, &r->opts, &r->result, &r->arena, &r->e), 0);
+	assert_int_equal(
+		opt_parse(&serve_opt_set, argc, argv, &r->opts, &r->result, &r->arena, &r->e), 0);
 	serve_opts_fill(&r->opts, &r->arena);
 	if (serve_opts_check(&r->opts, &r->result, &r->arena, &r->derived, &r->e) < 0)
 		fail_msg("%s", r->e.text);
-	r->hooks = (struct run_hooks){ .self = r, .sample = on_sample, .warn = on_warn, .measured = on_measured,
-				       .transport = &transport_null, .ranks = &r->ranks };
+	r->hooks = (struct run_hooks){ .self = r,
+				       .sample = on_sample,
+				       .warn = on_warn,
+				       .measured = on_measured,
+				       .transport = &transport_null,
+				       .ranks = &r->ranks };
 }
 
 static void *run_main(void *self)
@@ -142,10 +149,18 @@ static bool has_file(const char *path)
 /* Every third request, or conversation; rank 0 has them all, in the order of the plan. */
 static void all_have_a_share(void **state)
 {
-#define TALK "--backend openai-chat --endpoint /v1/chat/completions --multi-turn --multi-turn-num-turns 2"
-	static const struct { const char *words, *rows[N]; unsigned runs; bool has_record; } row[] = {
+#define TALK \
+	"--backend openai-chat --endpoint /v1/chat/completions --multi-turn --multi-turn-num-turns 2"
+	static const struct {
+		const char *words, *rows[N];
+		unsigned runs;
+		bool has_record;
+	} row[] = {
 		{ "--num-prompts 7", { "DDDDDDD", ".D..D..", "..D..D." }, 1, true },
-		{ "--num-prompts 4 --request-rate 300 --num-runs 2", { "DDDD", ".D..", "..D." }, 2, false },
+		{ "--num-prompts 4 --request-rate 300 --num-runs 2",
+		  { "DDDD", ".D..", "..D." },
+		  2,
+		  false },
 		{ "--num-prompts 4 " TALK, { "DDDDDDDD", ".D...D..", "..D...D." }, 1, true },
 		{ "--num-prompts 5", { "DDDDD", ".D..D", "..D.." }, 1, false },
 		/* more ranks than requests */
@@ -166,7 +181,8 @@ static void all_have_a_share(void **state)
 			else
 				snprintf(path[k], sizeof(path[k]), "%s/record", dir);
 			snprintf(from[k], sizeof(from[k]), "%s/record.from%d", dir, k);
-			run_init(&r[k], k, N, row[i].words, k || row[i].has_record ? path[k] : NULL);
+			run_init(&r[k], k, N, row[i].words,
+				 k || row[i].has_record ? path[k] : NULL);
 		}
 		run_all(r);
 		for (int k = 0; k < N; k++) {
@@ -204,7 +220,8 @@ static void one_is_lost(void **state)
 	snprintf(folder, sizeof(folder), "%s/folder", dir);
 	assert_int_equal(file_mkdirs(folder, &e), 0);
 	for (int k = 0; k < N; k++) {
-		snprintf(path[k], sizeof(path[k]), "%s/%s%d", k == 2 ? folder : dir, "lost.part", k);
+		snprintf(path[k], sizeof(path[k]), "%s/%s%d", k == 2 ? folder : dir, "lost.part",
+			 k);
 		run_init(&r[k], k, N, "--num-prompts 7", path[k]);
 	}
 	r[2].remove = folder;
@@ -288,7 +305,9 @@ static int set_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_have_a_share), cmocka_unit_test(one_is_lost), cmocka_unit_test(one_fails_at_the_start),
+		cmocka_unit_test(all_have_a_share),
+		cmocka_unit_test(one_is_lost),
+		cmocka_unit_test(one_fails_at_the_start),
 		cmocka_unit_test(one_cannot_begin),
 	};
 

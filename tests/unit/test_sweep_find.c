@@ -17,7 +17,7 @@
 #include "core/base/mem.h"
 #include "scratch.h"
 #define ANSWER_HEAD_BYTES 5000
-#define ANSWERS_MAX 80
+#define ANSWERS_MAX       80
 #include "answers.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -226,15 +226,18 @@ static void levels_that_run(void **state)
 		{ "sent, and slow by now", REQ_RUNNING, 4, 0, 7, 0, 0, 0, 0, 0, false },
 		{ "just sent", REQ_RUNNING, 4, 0, 9.95, 0, 0, 0, 0, 0, false },
 		{ "just sent when a slot was free", REQ_RUNNING, 4, 0, 9.95, 0, 0, 0, 0, 0, true },
-		{ "answered in time, unfinished", REQ_RUNNING, 4, 0, 9.8, 9.85, 9.9, 0, 0, 2, false },
-		{ "answered in time, not finished in time", REQ_RUNNING, 4, 0, 7, 7.05, 7.1, 0, 0, 2, false },
+		{ "answered in time, unfinished", REQ_RUNNING, 4, 0, 9.8, 9.85, 9.9, 0, 0, 2,
+		  false },
+		{ "answered in time, not finished in time", REQ_RUNNING, 4, 0, 7, 7.05, 7.1, 0, 0,
+		  2, false },
 		{ "done", REQ_DONE, 4, 7, 7, 7.05, 7.3, 7.35, 6, 4, false },
 		{ "done when a slot was free", REQ_DONE, 4, 7, 7, 7.05, 7.3, 7.35, 6, 4, true },
 		{ "done, without usage", REQ_DONE, 4, 7, 7, 7.05, 7.3, 7.35, 0, 4, false },
 		{ "done, too slow", REQ_DONE, 4, 7, 7, 7.25, 7.5, 7.5, 6, 6, false },
 		{ "failed", REQ_FAILED, 4, 7, 7, 7.05, 7.1, 7.15, 0, 2, false },
 		{ "failed before it was sent", REQ_FAILED, 4, 7, 0, 0, 0, 7.15, 0, 0, false },
-		{ "failed before it was sent, in a slot", REQ_FAILED, 4, 7, 0, 0, 0, 7.15, 0, 0, true },
+		{ "failed before it was sent, in a slot", REQ_FAILED, 4, 7, 0, 0, 0, 7.15, 0, 0,
+		  true },
 		{ "cancelled", REQ_CANCELLED, 4, 7, 7, 7.05, 7.1, 7.15, 0, 2, false },
 		{ "never sent", REQ_UNSENT, 4, 0, 0, 0, 0, 0, 0, 0, false },
 	};
@@ -244,13 +247,20 @@ static void levels_that_run(void **state)
 	struct err e;
 
 	(void)state;
-	assert_int_equal(slo_parse("--slo", "p90_ttft_ms<100,p90_tpot_ms<60,mean_e2el_ms<=400", &a, &slo, &e), 0);
+	assert_int_equal(slo_parse("--slo", "p90_ttft_ms<100,p90_tpot_ms<60,mean_e2el_ms<=400", &a,
+				   &slo, &e),
+			 0);
 	for (size_t i = 0; i < COUNT(row); i++) {
 #define NS(member) (row[i].member > 0 ? 1000000000 + (int64_t)(row[i].member * 1e9) : 0)
 		struct request_row r = {
-			.state = (uint8_t)row[i].state, .admitted_ns = NS(admitted_s), .sent_ns = NS(sent_s),
-			.first_event_ns = NS(first_s), .last_event_ns = NS(last_s), .end_ns = NS(end_s),
-			.output_tokens = row[i].tokens, .n_events = row[i].events,
+			.state = (uint8_t)row[i].state,
+			.admitted_ns = NS(admitted_s),
+			.sent_ns = NS(sent_s),
+			.first_event_ns = NS(first_s),
+			.last_event_ns = NS(last_s),
+			.end_ns = NS(end_s),
+			.output_tokens = row[i].tokens,
+			.n_events = row[i].events,
 		};
 		struct plan_entry entry = { .due_s = row[i].due_s };
 		struct plan plan = { .entry = &entry, .n = 1 };
@@ -259,8 +269,9 @@ static void levels_that_run(void **state)
 		struct level l = { 0 };
 
 		find_level_now(&slo, &now, row[i].is_closed, 0, 10, 10, &l);
-		buf_printf(&out, "%s: %d of %d, %d failed, E2EL %.3f, late %d/%d", row[i].name, (int)l.attempted,
-			   (int)l.requests, (int)l.failed, l.e2e_s, (int)l.due_late, (int)l.done_late);
+		buf_printf(&out, "%s: %d of %d, %d failed, E2EL %.3f, late %d/%d", row[i].name,
+			   (int)l.attempted, (int)l.requests, (int)l.failed, l.e2e_s,
+			   (int)l.due_late, (int)l.done_late);
 		for (size_t j = 0; j < slo.n + 1 && l.batches; j++)
 			buf_printf(&out, ", %u/%u", l.batch[0].slow[j], l.batch[0].n[j]);
 		buf_printf(&out, ", mean %.3f\n", l.batches ? l.batch[0].mean[2] : NAN);
@@ -281,21 +292,87 @@ static void next_saturations(void **state)
 		uint32_t cap;
 		double prompts;
 	} row[] = {
-		{ "refused: half at once", { 9, 4, false, true }, 0, { INFINITY, 0, 100 }, true, 50, 250 },
+		{ "refused: half at once",
+		  { 9, 4, false, true },
+		  0,
+		  { INFINITY, 0, 100 },
+		  true,
+		  50,
+		  250 },
 		{ "few were sent", { 9, 4, false, true }, 0, { INFINITY, 0, 7 }, true, 3, 50 },
 		{ "refused again", { 9, 4, true, true }, 0, { INFINITY, 50, 250 }, true, 25, 125 },
 		{ "three at once", { 9, 4, false, true }, 0, { INFINITY, 3, 50 }, true, 1, 50 },
 		{ "one at a time", { 9, 4, false, true }, 0, { INFINITY, 1, 50 }, false, 1, 50 },
-		{ "carried with a cap", { 9, 400, false, false }, 0, { INFINITY, 2, 50 }, false, 2, 50 },
-		{ "too slow for more", { 9, 400, true, false }, 0, { INFINITY, 0, 50 }, false, 0, 50 },
-		{ "more run at once", { 9, 30, false, false }, 0, { INFINITY, 0, 20 }, true, 0, 150 },
-		{ "enough for those that run", { 9, 4, false, false }, 0, { INFINITY, 0, 20 }, false, 0, 20 },
-		{ "as many as may be", { 9, 5000, false, false }, 0, { INFINITY, 0, 20 }, true, 0, 20000 },
-		{ "no more than that", { 9, 5000, false, false }, 0, { INFINITY, 0, 20000 }, false, 0, 20000 },
-		{ "blind, and faster", { 100, NAN, false, false }, 90, { INFINITY, 0, 20 }, true, 0, 40 },
-		{ "blind, hardly faster", { 100, NAN, false, false }, 91, { INFINITY, 0, 20 }, false, 0, 40 },
-		{ "blind, nearly the most", { 100, NAN, false, false }, 9, { INFINITY, 0, 3199 }, true, 0, 6398 },
-		{ "blind, the most", { 100, NAN, false, false }, 9, { INFINITY, 0, 3200 }, false, 0, 6400 },
+		{ "carried with a cap",
+		  { 9, 400, false, false },
+		  0,
+		  { INFINITY, 2, 50 },
+		  false,
+		  2,
+		  50 },
+		{ "too slow for more",
+		  { 9, 400, true, false },
+		  0,
+		  { INFINITY, 0, 50 },
+		  false,
+		  0,
+		  50 },
+		{ "more run at once",
+		  { 9, 30, false, false },
+		  0,
+		  { INFINITY, 0, 20 },
+		  true,
+		  0,
+		  150 },
+		{ "enough for those that run",
+		  { 9, 4, false, false },
+		  0,
+		  { INFINITY, 0, 20 },
+		  false,
+		  0,
+		  20 },
+		{ "as many as may be",
+		  { 9, 5000, false, false },
+		  0,
+		  { INFINITY, 0, 20 },
+		  true,
+		  0,
+		  20000 },
+		{ "no more than that",
+		  { 9, 5000, false, false },
+		  0,
+		  { INFINITY, 0, 20000 },
+		  false,
+		  0,
+		  20000 },
+		{ "blind, and faster",
+		  { 100, NAN, false, false },
+		  90,
+		  { INFINITY, 0, 20 },
+		  true,
+		  0,
+		  40 },
+		{ "blind, hardly faster",
+		  { 100, NAN, false, false },
+		  91,
+		  { INFINITY, 0, 20 },
+		  false,
+		  0,
+		  40 },
+		{ "blind, nearly the most",
+		  { 100, NAN, false, false },
+		  9,
+		  { INFINITY, 0, 3199 },
+		  true,
+		  0,
+		  6398 },
+		{ "blind, the most",
+		  { 100, NAN, false, false },
+		  9,
+		  { INFINITY, 0, 3200 },
+		  false,
+		  0,
+		  6400 },
 	};
 
 	(void)state;
@@ -303,35 +380,51 @@ static void next_saturations(void **state)
 		struct find_load l = row[i].l;
 		bool goes_on = find_next_saturation(&row[i].r, row[i].last_per_s, &l);
 
-		if (goes_on != row[i].goes_on || l.cap != row[i].cap || l.prompts != row[i].prompts || !isinf(l.rate))
-			fail_msg("%s: %d, cap %u, %g prompts", row[i].name, goes_on, l.cap, l.prompts);
+		if (goes_on != row[i].goes_on || l.cap != row[i].cap ||
+		    l.prompts != row[i].prompts || !isinf(l.rate))
+			fail_msg("%s: %d, cap %u, %g prompts", row[i].name, goes_on, l.cap,
+				 l.prompts);
 	}
 }
 
 /* Prompts of a level, and the rate that is left of a burst of completions. */
 static void numbers(void **state)
 {
-	static const struct { enum capacity_load load; double e2e_s, per_s, at, hold_s, want; } prompts[] = {
-		{ CAPACITY_RATE, 0.1, 0, 10, 4, 76 }, { CAPACITY_RATE, 0.1, 900, 100, 9, 1030 },
-		{ CAPACITY_CONCURRENCY, 0.1, 50, 4, 2, 148 }, { CAPACITY_CONCURRENCY, 0.1, 0, 4, 2, 122 },
+	static const struct {
+		enum capacity_load load;
+		double e2e_s, per_s, at, hold_s, want;
+	} prompts[] = {
+		{ CAPACITY_RATE, 0.1, 0, 10, 4, 76 },
+		{ CAPACITY_RATE, 0.1, 900, 100, 9, 1030 },
+		{ CAPACITY_CONCURRENCY, 0.1, 50, 4, 2, 148 },
+		{ CAPACITY_CONCURRENCY, 0.1, 0, 4, 2, 122 },
 		{ CAPACITY_CONCURRENCY, 0, 0, 4, 2, 10418 },
 	};
-	static const struct { double per_s, at_once, e2e_s, want; } carried[] = {
-		{ 100, 40, 0.2, 100 }, { 300, 40, 0.2, 200 }, { 300, 40, 0, 300 }, { 300, 40, NAN, 300 },
+	static const struct {
+		double per_s, at_once, e2e_s, want;
+	} carried[] = {
+		{ 100, 40, 0.2, 100 },
+		{ 300, 40, 0.2, 200 },
+		{ 300, 40, 0, 300 },
+		{ 300, 40, NAN, 300 },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(prompts); i++) {
 		struct find_opts o = { .load = prompts[i].load };
-		struct find f = { .opts = &o, .level.e2e_s = prompts[i].e2e_s, .saturation.per_s = prompts[i].per_s };
+		struct find f = { .opts = &o,
+				  .level.e2e_s = prompts[i].e2e_s,
+				  .saturation.per_s = prompts[i].per_s };
 		struct capacity_step s = { .load = prompts[i].at, .hold_s = prompts[i].hold_s };
 
 		assert_true(find_prompts(&f, &s) == prompts[i].want);
 	}
 	for (size_t i = 0; i < COUNT(carried); i++) {
-		struct capacity_saturation m = { .per_s = carried[i].per_s, .at_once = carried[i].at_once };
+		struct capacity_saturation m = { .per_s = carried[i].per_s,
+						 .at_once = carried[i].at_once };
 
-		assert_true(fabs(find_carried_per_s(&m, carried[i].e2e_s) - carried[i].want) < 1e-9);
+		assert_true(fabs(find_carried_per_s(&m, carried[i].e2e_s) - carried[i].want) <
+			    1e-9);
 	}
 }
 
@@ -348,8 +441,10 @@ static int tear_down(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(searches), cmocka_unit_test(levels_that_run),
-		cmocka_unit_test(next_saturations), cmocka_unit_test(numbers) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(searches),
+					    cmocka_unit_test(levels_that_run),
+					    cmocka_unit_test(next_saturations),
+					    cmocka_unit_test(numbers) };
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -11,9 +11,10 @@
 #include "verb.h"
 #include "version.h"
 
-#define RUN " --model sim --tokenizer sim --ready-check-timeout-sec 0 --progress none --prompt-salt none" \
+#define RUN                                                                                           \
+	" --model sim --tokenizer sim --ready-check-timeout-sec 0 --progress none --prompt-salt none" \
 	" --random-input-len 8 --random-output-len 3 --timestamps user --output-json r.json "
-#define PLAIN "bench serve --base-url http://127.0.0.1:$C" RUN
+#define PLAIN  "bench serve --base-url http://127.0.0.1:$C" RUN
 #define SECURE "bench serve --base-url https://127.0.0.1:$T --insecure" RUN
 
 static void spew(const char *path, const char *text)
@@ -44,7 +45,8 @@ static double real(const struct json_value *v, const char *object, const char *k
 static void check_relations(const struct json_value *b)
 {
 	static const char *const of[] = { "ttft", "itl", "e2el" };
-	double parts = real(b, NULL, "send_ms") + real(b, NULL, "kernel_ms") + real(b, NULL, "late_ms");
+	double parts =
+		real(b, NULL, "send_ms") + real(b, NULL, "kernel_ms") + real(b, NULL, "late_ms");
 
 	assert_true(fabs(parts - real(b, "ttft", "mean_ms")) < 1e-6);
 	for (size_t i = 0; i < COUNT(of); i++) {
@@ -52,16 +54,19 @@ static void check_relations(const struct json_value *b)
 
 		assert_true(real(b, of[i], "low_ms") <= middle);
 		assert_true(real(b, of[i], "high_ms") > real(b, of[i], "low_ms"));
-		assert_true(real(b, of[i], "high_ms") < 2000); /* one of another round would be far off */
+		assert_true(real(b, of[i], "high_ms") <
+			    2000); /* one of another round would be far off */
 	}
 }
 
 /* What is known of the budget in r.json beforehand. */
 static void add_budget(struct buf *got)
 {
-	static const char *const keys[] = { "source", "stamps", "streams", "rounds", "round_requests", "round_events" };
+	static const char *const keys[] = { "source", "stamps",         "streams",
+					    "rounds", "round_requests", "round_events" };
 	struct arena a = { 0 };
-	const struct json_value *b = json_get(json_get(read_json("r.json", &a), "profllm"), "error_budget");
+	const struct json_value *b =
+		json_get(json_get(read_json("r.json", &a), "profllm"), "error_budget");
 	struct json_writer w = json_writer(got);
 
 	for (size_t i = 0; i < COUNT(keys) && b->kind == JSON_OBJECT; i++) {
@@ -74,7 +79,8 @@ static void add_budget(struct buf *got)
 	else if (str_is(json_text(json_get(b, "source"), STR("")), "calibrated"))
 		check_relations(b);
 	else
-		buf_printf(got, "%s old, TTFT off by %g\n", real(b, NULL, "age_s") > 0 ? "some time" : "not",
+		buf_printf(got, "%s old, TTFT off by %g\n",
+			   real(b, NULL, "age_s") > 0 ? "some time" : "not",
 			   real(b, "ttft", "mean_ms"));
 	arena_release(&a);
 }
@@ -87,8 +93,8 @@ static void mask_number(struct str line, const char *before, struct buf *got)
 
 	while (head + digits < line.n && isdigit((unsigned char)line.p[head + digits]))
 		digits++;
-	buf_printf(got, "%.*s%s%.*s\n", (int)head, line.p, digits ? "N" : "", (int)(line.n - head - digits),
-		   line.p + head + digits);
+	buf_printf(got, "%.*s%s%.*s\n", (int)head, line.p, digits ? "N" : "",
+		   (int)(line.n - head - digits), line.p + head + digits);
 }
 
 /* The lines of a file that are about budgets. */
@@ -102,8 +108,9 @@ static void add_lines(const char *path, struct buf *got)
 	for (rest = buf_str(&text); rest.n;) {
 		struct str line = str_cut(&rest, '\n');
 
-		if (memmem(line.p, line.n, "alibrat", 7) ? !str_starts(line, STR("Error of")) :
-		    memmem(line.p, line.n, "budget", 6) != NULL)
+		if (memmem(line.p, line.n, "alibrat", 7)
+			    ? !str_starts(line, STR("Error of"))
+			    : memmem(line.p, line.n, "budget", 6) != NULL)
 			mask_number(line, "reached only ", got);
 	}
 	buf_release(&text);
@@ -119,7 +126,8 @@ static void add_names(const char *folder, struct buf *got)
 	if (glob(pattern, 0, NULL, &found) != 0)
 		return;
 	for (size_t i = 0; i < found.gl_pathc; i++)
-		buf_printf(got, "kept as %s\n", strchr(found.gl_pathv[i] + strlen(folder) + 1, '-'));
+		buf_printf(got, "kept as %s\n",
+			   strchr(found.gl_pathv[i] + strlen(folder) + 1, '-'));
 	globfree(&found);
 }
 
@@ -145,15 +153,17 @@ static void check(const char *line, const char *env, const char *folder)
 static void measured(void **state)
 {
 	(void)state;
-	check(PLAIN "--num-prompts 4 --max-concurrency 3 --calibrate --calibrate-itl 20", "XDG_CACHE_HOME=$DIR/xdg",
-	      "xdg/profllm/budgets");
-	check(SECURE "--num-prompts 2 --request-rate 90 --threads 2 --warm-connections 3 --calibrate --calibrate-itl 20",
+	check(PLAIN "--num-prompts 4 --max-concurrency 3 --calibrate --calibrate-itl 20",
+	      "XDG_CACHE_HOME=$DIR/xdg", "xdg/profllm/budgets");
+	check(SECURE
+	      "--num-prompts 2 --request-rate 90 --threads 2 --warm-connections 3 --calibrate --calibrate-itl 20",
 	      "PROFLLM_CACHE_DIR=/proc/none", NULL);
-	check(PLAIN "--num-prompts 2 --max-concurrency 2 --calibrate --calibrate-itl 0.0001", "PROFLLM_CACHE_DIR=$DIR/none",
-	      "none");
-	check(PLAIN "--num-prompts 2 --calibrate --random-output-len 1", "PROFLLM_CACHE_DIR=$DIR/none", "none");
-	check(PLAIN "--num-prompts 2 --max-concurrency 1 --calibrate --calibrate-itl 20", "TMPDIR=/proc/none PROFLLM_CACHE_DIR=",
-	      "none");
+	check(PLAIN "--num-prompts 2 --max-concurrency 2 --calibrate --calibrate-itl 0.0001",
+	      "PROFLLM_CACHE_DIR=$DIR/none", "none");
+	check(PLAIN "--num-prompts 2 --calibrate --random-output-len 1",
+	      "PROFLLM_CACHE_DIR=$DIR/none", "none");
+	check(PLAIN "--num-prompts 2 --max-concurrency 1 --calibrate --calibrate-itl 20",
+	      "TMPDIR=/proc/none PROFLLM_CACHE_DIR=", "none");
 }
 
 /* Ctrl-C while it calibrates ends that alone. */
@@ -165,8 +175,8 @@ static void interrupted(void **state)
 
 	(void)state;
 	unlink("r.json");
-	pid = verb_begin(PLAIN "--num-prompts 8 --max-concurrency 1 --calibrate", "PROFLLM_CACHE_DIR=$DIR/none", "cut.out",
-			 "cut.err");
+	pid = verb_begin(PLAIN "--num-prompts 8 --max-concurrency 1 --calibrate",
+			 "PROFLLM_CACHE_DIR=$DIR/none", "cut.out", "cut.err");
 	do {
 		verb_wait_for("cut.out", pid);
 		buf_reset(&text);
@@ -187,13 +197,23 @@ static void interrupted(void **state)
 static char machine[80];
 
 /* A budget of 10 rounds whose mean error of TTFT is so many ms. */
-static void keep(const char *folder, const char *name, unsigned streams, double events_per_s, double ttft_ms, double age_s)
+static void keep(const char *folder, const char *name, unsigned streams, double events_per_s,
+		 double ttft_ms, double age_s)
 {
 	struct budget b = {
-		.level = { .streams = streams, .events_per_s = events_per_s, .requests = 2, .events = 3, .threads = 1,
-			   .stamps = BUDGET_USER, .is_burst = true },
-		.rounds = 10, .ttft = { ttft_ms, ttft_ms, ttft_ms / 2, 2 * ttft_ms }, .itl = { 1, 1, 1, 1 },
-		.e2el = { 1, 1, 1, 1 }, .send = ttft_ms, .at_ns = clock_real_ns() - (int64_t)(age_s * 1e9),
+		.level = { .streams = streams,
+			   .events_per_s = events_per_s,
+			   .requests = 2,
+			   .events = 3,
+			   .threads = 1,
+			   .stamps = BUDGET_USER,
+			   .is_burst = true },
+		.rounds = 10,
+		.ttft = { ttft_ms, ttft_ms, ttft_ms / 2, 2 * ttft_ms },
+		.itl = { 1, 1, 1, 1 },
+		.e2el = { 1, 1, 1, 1 },
+		.send = ttft_ms,
+		.at_ns = clock_real_ns() - (int64_t)(age_s * 1e9),
 	};
 	struct buf text = { 0 };
 	char path[256];
@@ -216,10 +236,10 @@ static void drop(const char *folder, const char *name)
 
 static void kept(void **state)
 {
-#define SLOW "bench serve --base-url http://127.0.0.1:$K" RUN
+#define SLOW  "bench serve --base-url http://127.0.0.1:$K" RUN
 #define LATER SLOW "--random-output-len 5 --num-prompts 3 --max-concurrency 3"
-#define MANY SLOW "--random-output-len 5 --num-prompts 8 --max-concurrency 8"
-#define IN "PROFLLM_CACHE_DIR=$DIR/own"
+#define MANY  SLOW "--random-output-len 5 --num-prompts 8 --max-concurrency 8"
+#define IN    "PROFLLM_CACHE_DIR=$DIR/own"
 	struct arena a = { 0 };
 	char path[256];
 	glob_t found;
@@ -241,7 +261,7 @@ static void kept(void **state)
 	keep("own/budgets", "-a.json", 8, 14, 2.5, 9);
 	keep("own/budgets", "-b.json", 9, 10, 1.5, 9);
 	check(MANY " --seed 1", IN, NULL);
-	keep("own/budgets", "-a.json", 3, 2, 2.5, 9); /* another level */
+	keep("own/budgets", "-a.json", 3, 2, 2.5, 9);          /* another level */
 	keep("own/budgets", "-b.json", 3, 10, 3.5, 2 * 86400); /* too old */
 	check(LATER " --seed 2", IN, NULL);
 	snprintf(path, sizeof(path), "own/budgets/%.12s-c.txt", machine);
@@ -264,9 +284,13 @@ static void kept(void **state)
 
 static void unable(void **state)
 {
-	static const struct { const char *script, *want; enum err_code code; bool is_cancelled; } row[] = {
-		{ "echo one >&2; echo 'no more ports' >&2; exit 2", "the simulator did not start: no more ports", ERR_RUN,
-		  false },
+	static const struct {
+		const char *script, *want;
+		enum err_code code;
+		bool is_cancelled;
+	} row[] = {
+		{ "echo one >&2; echo 'no more ports' >&2; exit 2",
+		  "the simulator did not start: no more ports", ERR_RUN, false },
 		{ "exit 0", "the simulator did not start", ERR_RUN, false },
 		{ "sleep 9", "interrupted", ERR_CANCELLED, true },
 	};
@@ -276,8 +300,14 @@ static void unable(void **state)
 		struct load_opts load = { .threads = 1 };
 		atomic_bool cancel = row[i].is_cancelled;
 		struct calibration c = {
-			.level = { .streams = 1, .events_per_s = 50, .requests = 2, .events = 3, .threads = 1 },
-			.load = &load, .program = "./simulator", .cancel = &cancel,
+			.level = { .streams = 1,
+				   .events_per_s = 50,
+				   .requests = 2,
+				   .events = 3,
+				   .threads = 1 },
+			.load = &load,
+			.program = "./simulator",
+			.cancel = &cancel,
 		};
 		struct buf text = { 0 };
 		struct budget b;
@@ -285,8 +315,8 @@ static void unable(void **state)
 		glob_t found;
 
 		/* What keeps it is this program. */
-		buf_printf(&text, "#!/bin/sh\n[ \"$1\" = sim ] || exec %s \"$@\"\n%s\n", verb_value(STR("PROFLLM")),
-			   row[i].script);
+		buf_printf(&text, "#!/bin/sh\n[ \"$1\" = sim ] || exec %s \"$@\"\n%s\n",
+			   verb_value(STR("PROFLLM")), row[i].script);
 		spew("simulator", text.data);
 		assert_int_equal(chmod("simulator", 0755), 0);
 		buf_release(&text);
@@ -319,7 +349,10 @@ static int setup(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(measured), cmocka_unit_test(interrupted), cmocka_unit_test(kept), cmocka_unit_test(unable),
+		cmocka_unit_test(measured),
+		cmocka_unit_test(interrupted),
+		cmocka_unit_test(kept),
+		cmocka_unit_test(unable),
 	};
 
 	if (argc > 1)

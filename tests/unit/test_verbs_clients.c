@@ -14,20 +14,24 @@ static void by_libcurl(void **state)
 {
 	static const struct verb_case cases[] = {
 		{ CURL "--output-json c.json --save-detailed", F, .files = "c.json +6:asked" },
-		{ CURL "--backend openai-chat --endpoint /v1/chat/completions --output-json d.json", F,
-		  .files = "d.json +6:asked" },
+		{ CURL "--backend openai-chat --endpoint /v1/chat/completions --output-json d.json",
+		  F, .files = "d.json +6:asked" },
 		{ BROKEN SMALL " --transport curl", SILENT },
 		{ CURL "--http-version 2 --output-json g.json", SILENT, .status = 1 },
-		{ .line = "bench serve --base-url http://127.0.0.1:9 --model sim --tokenizer sim " QUICK " " SMALL
-		  " --transport curl", .status = 1 },
+		{ .line = "bench serve --base-url http://127.0.0.1:9 --model sim --tokenizer sim " QUICK
+			  " " SMALL " --transport curl",
+		  .status = 1 },
 		{ CURL "--source-addresses 127.0.0.1", .status = 2 },
 		{ SERVE SMALL " --transport native --http-version 2", .status = 2 },
 		{ SERVE SMALL " --transport native --proxy socks5://127.0.0.1:9", .status = 2 },
 		{ SERVE SMALL " --proxy socks5://127.0.0.1:9 --max-errors 1", SILENT, .status = 1 },
 		{ SERVE SMALL " --proxy http://127.0.0.1:9 --max-errors 1", SILENT, .status = 1 },
-		{ CURL "--request-timeout 0.001 --random-output-len 400 --output-json h.json", SILENT, .status = 1 },
-		{ SERVE "--transport curl --random-input-len 5 --random-output-len 3 --num-warmups 1 --num-prompts 9 "
-		  "--max-concurrency 4", SILENT },
+		{ CURL "--request-timeout 0.001 --random-output-len 400 --output-json h.json",
+		  SILENT, .status = 1 },
+		{ SERVE
+		  "--transport curl --random-input-len 5 --random-output-len 3 --num-warmups 1 --num-prompts 9 "
+		  "--max-concurrency 4",
+		  SILENT },
 	};
 
 	(void)state;
@@ -60,20 +64,26 @@ static void by_mpirun(void **state)
 {
 #define MPIRUN .env = "OMPI_COMM_WORLD_SIZE=2"
 	static const struct verb_case cases[] = {
-		{ SERVE SMALL " --output-json m.json --prompt-salt run:abc", .mask = VERB_TIMES | VERB_FLAT | VERB_NO_ERR,
-		  .varies = verb_serve_varies, MPIRUN, .files = "+6:asked" },
+		{ SERVE SMALL " --output-json m.json --prompt-salt run:abc",
+		  .mask = VERB_TIMES | VERB_FLAT | VERB_NO_ERR, .varies = verb_serve_varies, MPIRUN,
+		  .files = "+6:asked" },
 		{ .line = SERVE SMALL " --find-max-rate --slo p90_ttft_ms<9", .status = 2, MPIRUN },
 		{ .line = SERVE "--find-max-concurrency --slo p90_ttft_ms<9", .status = 2, MPIRUN },
 		{ .line = SERVE SMALL " --sweep-max-concurrency 1,2", .status = 2, MPIRUN },
-		{ .line = "bench multi-turn -m sim --tokenizer sim -u http://127.0.0.1:$S -i conversations.json", .status = 2,
+		{ .line = "bench multi-turn -m sim --tokenizer sim -u http://127.0.0.1:$S -i conversations.json",
+		  .status = 2,
 		  MPIRUN },
 		{ .line = SERVE SMALL " --prompt-salt none:x", .status = 2, MPIRUN },
 		{ .line = SERVE SMALL " --output-json /proc/none/m.json", .status = 1, MPIRUN },
 		{ .line = SERVE SMALL " --burstiness -1", .status = 2, MPIRUN },
 		{ .line = SERVE SMALL " --dashboard http://127.0.0.1:9", .status = 2, MPIRUN },
-		{ .line = "bench serve --base-url http://127.0.0.1:9 --model sim --tokenizer sim " QUICK " " SMALL, .status = 1,
+		{ .line = "bench serve --base-url http://127.0.0.1:9 --model sim --tokenizer sim " QUICK
+			  " " SMALL,
+		  .status = 1,
 		  MPIRUN },
-		{ .line = SERVE SMALL, .status = 1, .env = "OMPI_COMM_WORLD_SIZE=2 FAKE_MPI_FAILS=1" },
+		{ .line = SERVE SMALL,
+		  .status = 1,
+		  .env = "OMPI_COMM_WORLD_SIZE=2 FAKE_MPI_FAILS=1" },
 	};
 	void *library = dlopen(fake_library("libfake-mpi.so"), RTLD_NOW | RTLD_GLOBAL);
 	void (*be)(int rank, int size);
@@ -151,7 +161,10 @@ static int setup(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(by_libcurl), cmocka_unit_test(limits), cmocka_unit_test(by_mpirun), cmocka_unit_test(servers),
+		cmocka_unit_test(by_libcurl),
+		cmocka_unit_test(limits),
+		cmocka_unit_test(by_mpirun),
+		cmocka_unit_test(servers),
 	};
 
 	if (argc > 1)

@@ -13,9 +13,9 @@ struct search {
 	struct find_hooks hooks;
 	struct buf steps, warnings;
 	atomic_bool cancel;
-	unsigned cancel_at;  /* the step that is interrupted, from 1; 0: none */
+	unsigned cancel_at; /* the step that is interrupted, from 1; 0: none */
 	unsigned n, levels;
-	double most;         /* the largest load that was tried */
+	double most; /* the largest load that was tried */
 	struct err e;
 	int rc;
 };
@@ -43,14 +43,17 @@ static void on_ended(void *self, const struct find *f)
 		return;
 	s->levels++;
 	assert_true(f->level.load == f->step.load);
-	assert_true(f->level.spent_s > 0 && f->level.requests > 0 && f->level.attempted <= f->level.requests);
+	assert_true(f->level.spent_s > 0 && f->level.requests > 0 &&
+		    f->level.attempted <= f->level.requests);
 	s->most = fmax(s->most, f->level.load);
 }
 
-#define TO " --model sim --tokenizer sim --ready-check-timeout-sec 0 --random-input-len 4 --random-output-len 2" \
+#define TO                                                                                                    \
+	" --model sim --tokenizer sim --ready-check-timeout-sec 0 --random-input-len 4 --random-output-len 2" \
 	" --request-id-prefix t- --metrics-interval 0.05 "
 
-static void search(struct search *s, const struct find_opts *how, const char *words, const char *slo)
+static void search(struct search *s, const struct find_opts *how, const char *words,
+		   const char *slo)
 {
 	char *argv[VERB_WORDS_MAX + 1];
 	struct find_opts *o = mem_alloc(sizeof(*o));
@@ -62,7 +65,10 @@ static void search(struct search *s, const struct find_opts *how, const char *wo
 	o->argc = n - 1;
 	o->argv = argv + 1;
 	assert_int_equal(slo_parse("--slo", slo, &a, &o->slo, &s->e), 0);
-	s->hooks = (struct find_hooks){ .self = s, .warn = on_warn, .begun = on_begun, .ended = on_ended,
+	s->hooks = (struct find_hooks){ .self = s,
+					.warn = on_warn,
+					.begun = on_begun,
+					.ended = on_ended,
 					.cancel = &s->cancel };
 	s->rc = find_run(o, &s->hooks, &s->f, &s->e);
 	buf_add_char(&s->steps, '\0');
@@ -80,7 +86,10 @@ static void release(struct search *s)
 /* The server has one request at a time, each for 20 ms. */
 static void one_at_a_time(void **state)
 {
-	static const struct find_opts how = { .load = CAPACITY_CONCURRENCY, .precision = 0.3, .budget_s = 60, .level_s = 0.2,
+	static const struct find_opts how = { .load = CAPACITY_CONCURRENCY,
+					      .precision = 0.3,
+					      .budget_s = 60,
+					      .level_s = 0.2,
 					      .load_max = 2 };
 	struct search s = { .n = 0 };
 
@@ -97,7 +106,8 @@ static void one_at_a_time(void **state)
 	assert_true(s.f.saturation.per_s > 0 && s.f.saturation.per_s <= 400);
 	assert_string_equal(s.f.model, "sim");
 	assert_true(s.f.salt == SALT_RUN && *s.f.salt_key);
-	assert_string_equal(s.warnings.data, "--num-prompts has no effect in a search: each level has as many "
+	assert_string_equal(s.warnings.data,
+			    "--num-prompts has no effect in a search: each level has as many "
 			    "prompts as its time needs\n");
 	release(&s);
 }
@@ -105,7 +115,9 @@ static void one_at_a_time(void **state)
 /* One request of each run fails: of few that is too much, however few are at once. */
 static void refused(void **state)
 {
-	static const struct find_opts how = { .load = CAPACITY_CONCURRENCY, .precision = 0.3, .budget_s = 6, .level_s = 0.6 };
+	static const struct find_opts how = {
+		.load = CAPACITY_CONCURRENCY, .precision = 0.3, .budget_s = 6, .level_s = 0.6
+	};
 	struct search s = { .n = 0 };
 
 	(void)state;
@@ -123,14 +135,19 @@ static void refused(void **state)
 /* The server ends while a level runs: that is no overload. */
 static void dies(void **state)
 {
-	static const struct find_opts how = { .load = CAPACITY_CONCURRENCY, .precision = 0.3, .budget_s = 60, .level_s = 0.2,
+	static const struct find_opts how = { .load = CAPACITY_CONCURRENCY,
+					      .precision = 0.3,
+					      .budget_s = 60,
+					      .level_s = 0.2,
 					      .load_min = 2 };
 	struct search s = { .n = 0 };
 
 	(void)state;
 	search(&s, &how, "--base-url http://127.0.0.1:$D" TO, "p50_e2el_ms<1000");
 	assert_int_equal(s.rc, -1);
-	assert_memory_equal(s.e.text, "the server stopped answering at 2 requests at once: cannot connect to ", 70);
+	assert_memory_equal(
+		s.e.text, "the server stopped answering at 2 requests at once: cannot connect to ",
+		70);
 	assert_string_equal(s.steps.data, "probe unloaded saturate level");
 	assert_int_equal(s.f.runs, 5);
 	assert_int_equal(s.levels, 0);
@@ -139,12 +156,16 @@ static void dies(void **state)
 
 static void interrupted(void **state)
 {
-	static const struct find_opts how = { .load = CAPACITY_RATE, .precision = 0.3, .budget_s = 60, .level_s = 0.2,
+	static const struct find_opts how = { .load = CAPACITY_RATE,
+					      .precision = 0.3,
+					      .budget_s = 60,
+					      .level_s = 0.2,
 					      .load_max = 90 };
 	struct search s = { .cancel_at = 4 };
 
 	(void)state;
-	search(&s, &how, "--base-url http://127.0.0.1:$Q --prompt-salt run:abc" TO, "p50_ttft_ms<1000");
+	search(&s, &how, "--base-url http://127.0.0.1:$Q --prompt-salt run:abc" TO,
+	       "p50_ttft_ms<1000");
 	assert_int_equal(s.rc, 0);
 	assert_true(s.f.is_interrupted && capacity_answer(s.f.search).end == CAPACITY_STOPPED);
 	assert_string_equal(s.steps.data, "probe unloaded saturate level");
@@ -154,7 +175,8 @@ static void interrupted(void **state)
 	release(&s);
 }
 
-#define ONE_AT_A_TIME "--max-num-seqs 1 --prefill-base-us 0 --prefill-us-per-token 0 --decode-base-us 2500" \
+#define ONE_AT_A_TIME                                                                         \
+	"--max-num-seqs 1 --prefill-base-us 0 --prefill-us-per-token 0 --decode-base-us 2500" \
 	" --decode-us-per-seq 0"
 
 static int setup(void **state)
@@ -169,8 +191,9 @@ static int setup(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(one_at_a_time), cmocka_unit_test(refused),
-		cmocka_unit_test(dies), cmocka_unit_test(interrupted) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(one_at_a_time),
+					    cmocka_unit_test(refused), cmocka_unit_test(dies),
+					    cmocka_unit_test(interrupted) };
 
 	if (argc > 1)
 		return profllm_main(argc, argv);

@@ -208,8 +208,8 @@ static void on_sample(void *self, const struct run_sample *now)
 	} else if (isinf(r->sent_s) && at_s >= r->look_s) {
 		look(r, now, at_s);
 	} else if (at_s > r->sent_s + fmax(DRAIN_LEAST_S, DRAIN_HOLDS * r->hold_s)) {
-		find_level_now(&r->f->opts->slo, now, r->is_closed_loop, r->warmup_s, r->sent_s, at_s,
-			       r->level);
+		find_level_now(&r->f->opts->slo, now, r->is_closed_loop, r->warmup_s, r->sent_s,
+			       at_s, r->level);
 		r->is_cut = true;
 		atomic_store(&r->abandon, true);
 	}
