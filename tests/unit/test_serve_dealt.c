@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_serve_dealt.c - a run that several ranks make together: who sends what, and what rank 0 makes
- * of their records. The ranks are threads over tests/fake/mpi.c, and nothing is sent.
+ * test_serve_dealt.c - a run that several ranks make together: who sends what, and what rank 0
+ * makes of their records. The ranks are threads over tests/fake/mpi.c, and nothing is sent.
  */
 #include <dlfcn.h>
 #include <pthread.h>

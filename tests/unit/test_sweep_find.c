@@ -209,7 +209,7 @@ static void searches(void **state)
 
 /* ---- the parts of a search ---- */
 
-/* One row of a record, in seconds since the load began (0: not yet), as a level that runs for 10 s. */
+/* A row of a record, in seconds since load began (0: not yet), as a level that runs for 10 s. */
 static void levels_that_run(void **state)
 {
 	static const struct {
@@ -281,108 +281,108 @@ static void levels_that_run(void **state)
 	arena_release(&a);
 }
 
+static const struct {
+	const char *name;
+	struct find_saturated r;
+	double last_per_s;
+	struct find_load l;
+	bool goes_on;
+	uint32_t cap;
+	double prompts;
+} saturation[] = {
+	{ "refused: half at once",
+	  { 9, 4, false, true },
+	  0,
+	  { INFINITY, 0, 100 },
+	  true,
+	  50,
+	  250 },
+	{ "few were sent", { 9, 4, false, true }, 0, { INFINITY, 0, 7 }, true, 3, 50 },
+	{ "refused again", { 9, 4, true, true }, 0, { INFINITY, 50, 250 }, true, 25, 125 },
+	{ "three at once", { 9, 4, false, true }, 0, { INFINITY, 3, 50 }, true, 1, 50 },
+	{ "one at a time", { 9, 4, false, true }, 0, { INFINITY, 1, 50 }, false, 1, 50 },
+	{ "carried with a cap",
+	  { 9, 400, false, false },
+	  0,
+	  { INFINITY, 2, 50 },
+	  false,
+	  2,
+	  50 },
+	{ "too slow for more",
+	  { 9, 400, true, false },
+	  0,
+	  { INFINITY, 0, 50 },
+	  false,
+	  0,
+	  50 },
+	{ "more run at once",
+	  { 9, 30, false, false },
+	  0,
+	  { INFINITY, 0, 20 },
+	  true,
+	  0,
+	  150 },
+	{ "enough for those that run",
+	  { 9, 4, false, false },
+	  0,
+	  { INFINITY, 0, 20 },
+	  false,
+	  0,
+	  20 },
+	{ "as many as may be",
+	  { 9, 5000, false, false },
+	  0,
+	  { INFINITY, 0, 20 },
+	  true,
+	  0,
+	  20000 },
+	{ "no more than that",
+	  { 9, 5000, false, false },
+	  0,
+	  { INFINITY, 0, 20000 },
+	  false,
+	  0,
+	  20000 },
+	{ "blind, and faster",
+	  { 100, NAN, false, false },
+	  90,
+	  { INFINITY, 0, 20 },
+	  true,
+	  0,
+	  40 },
+	{ "blind, hardly faster",
+	  { 100, NAN, false, false },
+	  91,
+	  { INFINITY, 0, 20 },
+	  false,
+	  0,
+	  40 },
+	{ "blind, nearly the most",
+	  { 100, NAN, false, false },
+	  9,
+	  { INFINITY, 0, 3199 },
+	  true,
+	  0,
+	  6398 },
+	{ "blind, the most",
+	  { 100, NAN, false, false },
+	  9,
+	  { INFINITY, 0, 3200 },
+	  false,
+	  0,
+	  6400 },
+};
+
 static void next_saturations(void **state)
 {
-	static const struct {
-		const char *name;
-		struct find_saturated r;
-		double last_per_s;
-		struct find_load l;
-		bool goes_on;
-		uint32_t cap;
-		double prompts;
-	} row[] = {
-		{ "refused: half at once",
-		  { 9, 4, false, true },
-		  0,
-		  { INFINITY, 0, 100 },
-		  true,
-		  50,
-		  250 },
-		{ "few were sent", { 9, 4, false, true }, 0, { INFINITY, 0, 7 }, true, 3, 50 },
-		{ "refused again", { 9, 4, true, true }, 0, { INFINITY, 50, 250 }, true, 25, 125 },
-		{ "three at once", { 9, 4, false, true }, 0, { INFINITY, 3, 50 }, true, 1, 50 },
-		{ "one at a time", { 9, 4, false, true }, 0, { INFINITY, 1, 50 }, false, 1, 50 },
-		{ "carried with a cap",
-		  { 9, 400, false, false },
-		  0,
-		  { INFINITY, 2, 50 },
-		  false,
-		  2,
-		  50 },
-		{ "too slow for more",
-		  { 9, 400, true, false },
-		  0,
-		  { INFINITY, 0, 50 },
-		  false,
-		  0,
-		  50 },
-		{ "more run at once",
-		  { 9, 30, false, false },
-		  0,
-		  { INFINITY, 0, 20 },
-		  true,
-		  0,
-		  150 },
-		{ "enough for those that run",
-		  { 9, 4, false, false },
-		  0,
-		  { INFINITY, 0, 20 },
-		  false,
-		  0,
-		  20 },
-		{ "as many as may be",
-		  { 9, 5000, false, false },
-		  0,
-		  { INFINITY, 0, 20 },
-		  true,
-		  0,
-		  20000 },
-		{ "no more than that",
-		  { 9, 5000, false, false },
-		  0,
-		  { INFINITY, 0, 20000 },
-		  false,
-		  0,
-		  20000 },
-		{ "blind, and faster",
-		  { 100, NAN, false, false },
-		  90,
-		  { INFINITY, 0, 20 },
-		  true,
-		  0,
-		  40 },
-		{ "blind, hardly faster",
-		  { 100, NAN, false, false },
-		  91,
-		  { INFINITY, 0, 20 },
-		  false,
-		  0,
-		  40 },
-		{ "blind, nearly the most",
-		  { 100, NAN, false, false },
-		  9,
-		  { INFINITY, 0, 3199 },
-		  true,
-		  0,
-		  6398 },
-		{ "blind, the most",
-		  { 100, NAN, false, false },
-		  9,
-		  { INFINITY, 0, 3200 },
-		  false,
-		  0,
-		  6400 },
-	};
-
 	(void)state;
-	for (size_t i = 0; i < COUNT(row); i++) {
-		struct find_load l = row[i].l;
-		bool goes_on = find_next_saturation(&row[i].r, row[i].last_per_s, &l);
+	for (size_t i = 0; i < COUNT(saturation); i++) {
+		struct find_load l = saturation[i].l;
+		bool goes_on = find_next_saturation(&saturation[i].r, saturation[i].last_per_s, &l);
 
-		if (goes_on != row[i].goes_on || l.cap != row[i].cap ||
-		    l.prompts != row[i].prompts || !isinf(l.rate))
-			fail_msg("%s: %d, cap %u, %g prompts", row[i].name, goes_on, l.cap,
+		if (goes_on != saturation[i].goes_on || l.cap != saturation[i].cap ||
+		    l.prompts != saturation[i].prompts || !isinf(l.rate))
+			fail_msg("%s: %d, cap %u, %g prompts", saturation[i].name, goes_on, l.cap,
 				 l.prompts);
 	}
 }

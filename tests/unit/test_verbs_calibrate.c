@@ -11,7 +11,7 @@
 #include "verb.h"
 #include "version.h"
 
-#define RUN                                                                                           \
+#define RUN \
 	" --model sim --tokenizer sim --ready-check-timeout-sec 0 --progress none --prompt-salt none" \
 	" --random-input-len 8 --random-output-len 3 --timestamps user --output-json r.json "
 #define PLAIN  "bench serve --base-url http://127.0.0.1:$C" RUN

@@ -48,7 +48,7 @@ static void on_ended(void *self, const struct find *f)
 	s->most = fmax(s->most, f->level.load);
 }
 
-#define TO                                                                                                    \
+#define TO \
 	" --model sim --tokenizer sim --ready-check-timeout-sec 0 --random-input-len 4 --random-output-len 2" \
 	" --request-id-prefix t- --metrics-interval 0.05 "
 
@@ -175,7 +175,7 @@ static void interrupted(void **state)
 	release(&s);
 }
 
-#define ONE_AT_A_TIME                                                                         \
+#define ONE_AT_A_TIME \
 	"--max-num-seqs 1 --prefill-base-us 0 --prefill-us-per-token 0 --decode-base-us 2500" \
 	" --decode-us-per-seq 0"
 

@@ -5,7 +5,7 @@
  */
 #include "serve_rig.h"
 
-#define DRY                                                                                  \
+#define DRY \
 	"bench serve --model sim --tokenizer sim --dry-run --dump-workload w.jsonl --seed 3" \
 	" --request-id-prefix t- --dataset-name mix --num-prompts 9 "
 #define PART(members) DRY "--mix '[{" members "}]'"
@@ -63,13 +63,13 @@ static void mixes(void **state)
 }
 
 /* The server's own template is <|ROLE|>, a line end, the content, a line end. */
-#define ASK                                                                                                           \
-	"bench serve --base-url http://127.0.0.1:$T --model org/m " QUICK " --dataset-name custom"                    \
+#define ASK \
+	"bench serve --base-url http://127.0.0.1:$T --model org/m " QUICK " --dataset-name custom" \
 	" --dataset-path lines.jsonl --num-prompts 2 --custom-output-len 2 --disable-shuffle --dump-workload w.jsonl" \
 	" --max-concurrency 1 --temperature 0 "
-#define ASKED                                                                                                          \
-	"bench serve --base-url http://127.0.0.1:$T --model org/m " QUICK                                              \
-	" --dataset-name structured"                                                                                   \
+#define ASKED \
+	"bench serve --base-url http://127.0.0.1:$T --model org/m " QUICK \
+	" --dataset-name structured" \
 	" --structured-dataset xgrammar_bench --dataset-path messages.jsonl --num-prompts 3 --structured-output-len 4" \
 	" --dump-workload w.jsonl --max-concurrency 1 --temperature 0 "
 #define DUMPED .mask = VERB_NO_OUT, .files = "w.jsonl"
@@ -124,14 +124,14 @@ static void put_model(const char *name, const char *config)
 }
 
 /* The plain format that many models share, with a BOS in front: a template that is known. */
-#define CHATML                                                                                                \
+#define CHATML \
 	"\"chat_template\": \"{{ bos_token }}{% for message in messages %}{{'<|im_start|>' + message['role']" \
-	" + '\\n' + message['content'] + '<|im_end|>' + '\\n'}}{% endfor %}{% if add_generation_prompt %}"    \
+	" + '\\n' + message['content'] + '<|im_end|>' + '\\n'}}{% endfor %}{% if add_generation_prompt %}" \
 	"{{ '<|im_start|>assistant\\n' }}{% endif %}\""
 #define BOS "\"bos_token\": \"<|bos|>\""
 
 #define SAID(role, text) "{\"role\": \"" role "\", \"content\": \"" text "\"}"
-#define ROW(messages)             \
+#define ROW(messages) \
 	"{\"prompt\": [" messages \
 	"], \"schema\": \"{\\\"type\\\": \\\"object\\\"}\", \"completion\": \"{}\"}\n"
 
