@@ -73,22 +73,21 @@ static int setup(void **state)
 	if (serve_setup(state) < 0)
 		return -1;
 	spew("talks3.json",
-	     "[{\"id\": \"a\", \"messages\": [" SAID("system", "be brief") ", " SAID("user", "one") ", " SAID("assistant", "first answer") ", " SAID(
-		     "user",
-		     "two") ", " SAID("assistant",
-				      "second") "]},"
-						" {\"id\": \"b\", \"messages\": [" SAID("user", "three") ", " SAID("assistant", "third answer") ", " SAID(
-							"user",
-							"four") "]}, {\"id\": \"c\", \"messages\": [" SAID("user",
-													   "five") ", " SAID("assistant",
-															     "five") "]}]");
+	     "[{\"id\": \"a\", \"messages\": [" SAID("system", "be brief") ", "
+	     SAID("user", "one") ", " SAID("assistant", "first answer") ", "
+	     SAID("user", "two") ", " SAID("assistant", "second") "]},"
+	     " {\"id\": \"b\", \"messages\": [" SAID("user", "three") ", "
+	     SAID("assistant", "third answer") ", " SAID("user", "four") "]},"
+	     " {\"id\": \"c\", \"messages\": [" SAID("user", "five") ", "
+	     SAID("assistant", "five") "]}]");
 	spew("own.json", "[{\"id\": \"a\", \"messages\": [" SAID("user", "one") "]}]");
 	spew("text.txt",
 	     "It was the best of times, it was the worst of times, it was the age of wisdom, it was the "
 	     "age of foolishness, it was the epoch of belief, it was the epoch of incredulity.\n");
 	spew("generate.json",
 	     "{\"filetype\": \"generate_conversations\", \"num_conversations\": 2, \"text_files\": "
-	     "[\"text.txt\"], \"print_stats\": true, \"prompt_input\": {\"num_turns\": {\"distribution\": \"constant\", "
+	     "[\"text.txt\"], \"print_stats\": true, \"prompt_input\": "
+	     "{\"num_turns\": {\"distribution\": \"constant\", "
 	     "\"value\": 4}, \"prefix_num_tokens\": {\"distribution\": \"constant\", \"value\": 0}, \"num_tokens\": "
 	     "{\"distribution\": \"constant\", \"value\": 12}}, \"prompt_output\": {\"num_tokens\": "
 	     "{\"distribution\": \"constant\", \"value\": 3}}}");
