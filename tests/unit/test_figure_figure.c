@@ -285,6 +285,73 @@ static void scales(void **state)
 	assert_int_equal(e.code, ERR_USAGE);
 }
 
+/* The lines of a script that say axes, colors and the encoding. */
+static void check_lines(const struct figure *f)
+{
+	static const char *const word[] = {
+		"set xrange", "set yrange", "set xtics", "set ytics", "set format", "set nonlinear", "set logscale",
+		"unset xlabel", "unset ylabel", "data index", "set encoding",
+	};
+	struct buf script = { 0 }, got = { 0 };
+	struct str rest;
+
+	figure_script(f, "stem", &script);
+	for (rest = buf_str(&script); rest.n;) {
+		struct str line = str_cut(&rest, '\n');
+
+		for (size_t i = 0; i < COUNT(word); i++)
+			if (memmem(line.p, line.n, word[i], strlen(word[i])))
+				buf_printf(&got, "%.*s\n", (int)line.n, line.p);
+	}
+	answers_release(&got);
+	buf_release(&script);
+}
+
+/* Ranges, formats and marks of every scale: of few values, of many decades, below 0, around 1e6. */
+static void axes(void **state)
+{
+	static const struct { enum figure_scale scale; double v[5]; } row[] = {
+		{ FIGURE_LINEAR, { 1, 2, 4, 8, 16 } }, { FIGURE_LINEAR, { 2e6, 2.01e6, 2.02e6, 2.03e6, 2.04e6 } },
+		{ FIGURE_LINEAR, { 1, 1e5, 2e5, 3e5, 4e5 } }, { FIGURE_LOG, { 1, 2, 4, 8, 16 } },
+		{ FIGURE_LOG, { 1, 1.01, 4, 8, 16 } }, { FIGURE_LOG, { 0.003, 1, 4, 50, 1000 } },
+		{ FIGURE_LOG, { 1e-7, 1, 4, 1e5, 1e9 } }, { FIGURE_SQRT, { 0, 2, 4, 8, 16 } },
+		{ FIGURE_SYMLOG, { -40, -2, 0, 8, 160 } }, { FIGURE_SYMLOG, { 3, 20, 400, 800, 16000 } },
+		{ FIGURE_ASINH, { -1e12, -2, 0, 8, 1e6 } }, { FIGURE_ASINH, { 0, 2, 4, 8, 16 } },
+		{ FIGURE_LOGIT, { 0.01, 0.02, 0.5, 0.9, 0.99 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(row); i++) {
+		const struct figure_curve curve = { .n = 5, .x = row[i].v, .y = row[i].v };
+		const struct figure_panel panel[] = {
+			{ .curve = &curve, .n_curves = 1 }, { .curve = &curve, .n_curves = 1 },
+		};
+		const struct figure f = { .x_label = "x", .y_label = "y", .panel = panel, .rows = i % 2 ? 2 : 1,
+					  .cols = i % 2 ? 1 : 2, .x_scale = row[i].scale, .y_scale = row[i].scale };
+
+		check_lines(&f);
+	}
+}
+
+/* More curves than colors that are told apart: a ramp. Texts outside ASCII say so. */
+static void many_curves(void **state)
+{
+	const double x[] = { 1, 2, 3 }, y[] = { 5, 6, 7 };
+	struct figure_curve curve[12] = { 0 };
+	const struct figure_panel panel = { .curve = curve, .n_curves = COUNT(curve) };
+	struct figure f = { .x_label = "x", .y_label = "y", .panel = &panel, .rows = 1, .cols = 1 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(curve); i++)
+		curve[i] = (struct figure_curve){ .title = arena_printf(&arena, "%zu", i), .n = 3, .x = x,
+						  .y = y, .look.color = (unsigned)i };
+	curve[3].look.is_muted = true;
+	curve[5].look.is_ink = true;
+	check_lines(&f);
+	f.y_label = "\xc2\xb5s";
+	check_lines(&f);
+}
+
 static void axis_labels(void **state)
 {
 	static const struct { const char *variable, *label; } rows[] = {
@@ -504,6 +571,64 @@ static void results_of_any_kind(void **state)
 #undef RUN
 }
 
+/* Names of curves, and the parameters that make them: those that follow from another make none. */
+static void results_by_name(void **state)
+{
+#define RUN(model, tp, seqs, len, x, more) "{\"model_id\": \"" model "\", \"tensor_parallel_size\": " tp \
+	", \"max_num_seqs\": " seqs ", \"output_throughput\": " x ", \"total_token_throughput\": " x \
+	", \"mean_tpot_ms\": 5, \"max_concurrency\": 2, \"seed\": " x ", \"copy\": " tp ", \"list\": [" x \
+	"], \"cost_per_million_tokens\": 3, \"profllm\": {\"verdict\": \"VALID\", \"options\": {\"random_input_len\": " \
+	len ", \"num_prompts\": " x ", \"max_num_seqs\": " seqs "}}" more "}"
+	static const char *const records[] = {
+		"[" RUN("a/m1", "1", "8", "16", "10", "") "," RUN("a/m1", "2", "8", "16", "20", "") ","
+		RUN("a/m1", "2", "64", "16", "30", "") "," RUN("b/m2", "2", "64", "32", "40", ", \"note\": \"x\"") "]",
+		/* Two of the short names would be the same. */
+		"[" RUN("a/m", "1", "8", "16", "10", "") "," RUN("b/m", "2", "8", "16", "20", "") ","
+		RUN("b/m", "1", "8", "16", "30", "") "," RUN("c/m", "1", "8", "16", "40", "") "]",
+		"[" RUN("7b", "1", "8", "16", "10", "") "," RUN("8b", "1", "16", "16", "20", "") ","
+		RUN("8b", "1", "32", "16", "25", "") "]",
+		/* Of a store. */
+		"[{\"benchmark.num_prompts\": 4, \"server.model\": \"x/y\", \"benchmark.dataset_name\": \"r\", "
+		"\"hardware.gpu\": \"A\", \"output_throughput\": 5, \"mean_tpot_ms\": 4}, "
+		"{\"benchmark.num_prompts\": 4, \"server.model\": \"x/z\", \"benchmark.dataset_name\": \"s\", "
+		"\"hardware.gpu\": \"B\", \"output_throughput\": 6, \"mean_tpot_ms\": 3}, "
+		"{\"benchmark.num_prompts\": 4, \"server.model\": \"x/z\", \"benchmark.dataset_name\": \"r\", "
+		"\"hardware.gpu\": \"C\", \"output_throughput\": 7, \"mean_tpot_ms\": 3}]",
+	};
+	static const struct { size_t of; const char *by, *x, *y; } row[] = {
+		{ 0, NULL, NULL, NULL }, { 1, NULL, NULL, NULL }, { 2, NULL, NULL, NULL }, { 3, NULL, NULL, NULL },
+		{ 0, "model_id", NULL, "cost_per_million_tokens" }, { 0, "random_input_len,copy", NULL, NULL },
+		{ 0, "note", NULL, NULL }, { 0, "max_num_seqs,model_id,list", "total_token_throughput", NULL },
+		{ 0, "zzz", NULL, NULL }, { 3, "gpu", NULL, NULL }, { 3, "model,gpu", NULL, NULL },
+		{ 3, "y", NULL, NULL }, { 3, NULL, "output_throughput_per_gpu", NULL },
+		{ 3, NULL, NULL, "cost_per_million_tokens" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(row); i++) {
+		struct frame f = frame_of(records[row[i].of]);
+		struct result_plot p = {
+			.var_x = row[i].x ? row[i].x : "output_throughput", .var_y = row[i].y ? row[i].y : "mean_tpot_ms",
+			.is_chosen = row[i].by, .curve_by = frame_keys(row[i].by ? row[i].by : "", &arena),
+		};
+		struct result_plot_told told;
+		struct buf got = { 0 };
+		struct figure g = { 0 };
+		struct err e = { 0 };
+		int rc = result_plot_figure(&f, &p, &g, &told, &arena, &e);
+
+		if (rc < 0)
+			buf_printf(&got, "%s\n", e.text);
+		else
+			buf_printf(&got, "%s / %s / %s\n", g.x_label, g.y_label, g.legend_title ? g.legend_title : "-");
+		for (size_t k = 0; rc > 0 && k < g.panel->n_curves; k++)
+			buf_printf(&got, "%s: %zu from %g\n", g.panel->curve[k].title ? g.panel->curve[k].title : "-",
+				   g.panel->curve[k].n, g.panel->curve[k].x[0]);
+		answers_release(&got);
+	}
+#undef RUN
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -513,7 +638,8 @@ int main(void)
 		cmocka_unit_test(nothing_left), cmocka_unit_test(texts), cmocka_unit_test(scales),
 		cmocka_unit_test(axis_labels), cmocka_unit_test(users_and_gpus),
 		cmocka_unit_test(pareto_errors), cmocka_unit_test(averaged_runs),
-		cmocka_unit_test(results_of_any_kind),
+		cmocka_unit_test(results_of_any_kind), cmocka_unit_test(axes),
+		cmocka_unit_test(many_curves), cmocka_unit_test(results_by_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, end);
