@@ -179,8 +179,8 @@ static int take_of_dashboard(struct earlier *x, struct str filter, size_t n, str
 	buf_printf(&path, "/api/data/experiments?sort=-timestamp&columns=run_id&limit=%zu&filter=", n);
 	url_add_encoded(&path, filter);
 	rc = ask(x, path.data, &text, e);
-	if (rc == 0)
-		rc = json_parse(x->a, arena_str(x->a, buf_str(&text)), &v, e);
+	if (rc == 0 && json_parse(x->a, arena_str(x->a, buf_str(&text)), &v, NULL) < 0)
+		rc = err_set(e, ERR_NET, "%s did not answer as a dashboard does", x->dashboard->base.data);
 	items = rc == 0 ? json_get(v, "items") : NULL;
 	for (size_t i = 0; rc == 0 && items && i < items->count; i++) {
 		buf_reset(&path);
@@ -339,7 +339,7 @@ static void conclude(struct earlier *x, const struct bench_comparison *c, struct
 			   pair->reason ? pair->reason : "no metric that both have");
 	} else {
 		buf_printf(&text, "Against before (%zu earlier run%s of the same configuration%s): %s\n",
-			   c->side[0].n, c->side[0].n == 1 ? "" : "s", row->n_configs == 1 ? "" : "s",
+			   c->side[0].n, c->side[0].n == 1 ? "" : "s", row->n_configs > 1 ? "s" : "",
 			   matched_sentence(&c->out, pair, row, x->a));
 		add_others(pair, c->n_metrics, &text);
 		for (size_t i = 0; i < x->c->suite.n; i++)

@@ -73,7 +73,7 @@ int result_pieces_begin(struct result_pieces *p, struct str text, size_t bytes, 
 	end = from.n ? memchr(from.p, '\n', from.n) : NULL;
 	if (!end || *from.p != '{' ||
 	    value_length(from) != (size_t)(end - from.p) - (end > from.p && end[-1] == '\r'))
-		return err_set(e, ERR_LIMIT, "the file has %zu MiB and is not a list of results:  "
+		return err_set(e, ERR_LIMIT, "the file has %zu MiB and is not a list of results: "
 			       TOO_LARGE, text.n >> 20, INGEST_BYTES_MAX >> 20);
 	return 0;
 }
