@@ -5,6 +5,9 @@
  */
 #include "serve_rig.h"
 
+#include "client/record/file.h"
+#include "out/report/report.h"
+
 static void reports(void **state)
 {
 	static const struct verb_case cases[] = {
@@ -106,10 +109,81 @@ static void watched(void **state)
 	}
 }
 
+static void save_changed(const char *path, const char *meta, int state, uint32_t other, uint32_t of)
+{
+	struct record_info info;
+	struct record r;
+	struct err e = { 0 };
+
+	if (record_file_load(&r, &info, "scored.rec", &e) < 0)
+		fail_msg("%s", e.text);
+	r.meta = meta;
+	for (uint32_t i = 0; i < r.n_rows; i++)
+		if (i % of != other)
+			r.row[i].state = (uint8_t)state;
+	if (record_file_save(&r, NULL, path, &e) < 0)
+		fail_msg("%s", e.text);
+	record_release(&r);
+	record_info_release(&info);
+}
+
+/* Records of the four requests of scored.rec: of two processes, of failures, cut off, without options. */
+static void save_records(void)
+{
+	struct record_info info;
+	struct report_meta meta;
+	struct arena a = { 0 };
+	struct buf text = { 0 };
+	struct record r;
+	struct err e = { 0 };
+
+	assert_int_equal(record_file_load(&r, &info, "scored.rec", &e), 0);
+	assert_int_equal(report_meta_read(&meta, str_of(r.meta), &a, &e), 0);
+	save_changed("failed.rec", r.meta, REQ_FAILED, 4, 4);
+	meta.facts.processes = 2;
+	report_meta_write(&meta, &text);
+	save_changed("part0.rec", text.data, REQ_UNSENT, 0, 2);
+	save_changed("part1.rec", text.data, REQ_UNSENT, 1, 2);
+	save_changed("bare.rec", NULL, REQ_DONE, 0, 1);
+	save_changed("wrong.rec", "{", REQ_DONE, 0, 1);
+	save_changed("cut.rec", r.meta, REQ_DONE, 0, 1);
+	assert_int_equal(truncate("cut.rec", (off_t)verb_size("cut.rec") - 1), 0);
+	record_release(&r);
+	record_info_release(&info);
+	buf_release(&text);
+	arena_release(&a);
+}
+
+static void scored(void **state)
+{
+	static const struct verb_case measure = { SERVE SMALL " --record scored.rec --temperature 0", SILENT };
+	static const struct verb_case cases[] = {
+		{ "bench score part0.rec part1.rec --report full", M },
+		{ "bench score part0.rec part0.rec", .status = 1 },
+		{ "bench score part0.rec scored.rec", M },
+		{ "bench score failed.rec", .status = 1, M }, { "bench score cut.rec", M },
+		{ "bench score bare.rec", .status = 1 }, { "bench score wrong.rec", .status = 1 },
+		{ .env = "PATH=/nonexistent", .line = "bench score scored.rec --plot-timeline --plot-turns --plot-dataset-stats --result-dir figures/all"
+		  " --save-result --result-filename s.json --timeline-itl-thresholds 5,10", M },
+		{ "bench score scored.rec --plot-timeline --timeline-itl-thresholds 5", .status = 2, M },
+		{ "bench score scored.rec --plot-turns --result-dir /proc/none --save-result", .status = 1, M },
+		{ "bench score scored.rec --append-result --result-filename l.jsonl --report json", SILENT },
+		{ "bench score scored.rec --percentile-metrics ttft,speed", .status = 2 },
+		{ "bench score scored.rec --metric-percentiles 50,101", .status = 2 },
+		{ "bench score scored.rec --goodput ttft", .status = 2 },
+		{ "bench score scored.rec --goodput ttft:-1", .status = 2 },
+	};
+
+	(void)state;
+	verb_check(&measure);
+	save_records();
+	verb_check_all(cases, COUNT(cases));
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(reports), cmocka_unit_test(failures),
-		cmocka_unit_test(watched) };
+		cmocka_unit_test(watched), cmocka_unit_test(scored) };
 
 	if (argc > 1)
 		return profllm_main(argc, argv);
