@@ -86,12 +86,56 @@ static void found(void **state)
 	verb_check_all(cases, COUNT(cases));
 }
 
+/* Limits and gates that decide by themselves, and commands of servers that cannot be started. */
+static void limited(void **state)
+{
+#define TWO(a, b) "bench ab --serve-cmd " a " --serve-cmd " b " --model sim --tokenizer sim --max-concurrency 2" \
+	" --random-input-len 6 --random-output-len 4 --num-prompts 4 "
+#define CLOSED AB "--max-concurrency 2 --num-prompts 4 "
+	static const char *const keyed[] = { "-Pair ", "seed = ", "pairs in ", NULL };
+	static const struct verb_case cases[] = {
+		{ CLOSED "--max-minutes 0.0001", .mask = VERB_TIMES, .varies = keyed },
+		{ CLOSED "--max-minutes 0.0001 --fail-if worse", .status = 3, .mask = VERB_TIMES, .varies = keyed },
+		{ CLOSED "--max-minutes 0.0001 --fail-if worse --allow-unjudged --prompt-salt run:mine"
+		  " --output-json keyed.json", .mask = VERB_TIMES | VERB_FLAT, .varies = keyed,
+		  .files = "keyed.json" },
+		{ CLOSED "--max-minutes 0.0001 --metric p50_itl_ms --metric median_tpot_ms --metric mean_e2el_ms"
+		  " --metric request_throughput --prompt-salt none --output-json many.json",
+		  .mask = VERB_TIMES | VERB_FLAT, .varies = keyed, .files = "many.json" },
+		{ CLOSED "--max-pairs 1 --omit-body-keys ignore_eos --base-url http://127.0.0.1:$S", .status = 2 },
+		{ "bench ab --base-url http://127.0.0.1:$S --base-url http://127.0.0.1:$T --model sim --tokenizer sim"
+		  " --random-input-len 6 --random-output-len 4 --temperature 0 --max-concurrency 2 --num-prompts 4"
+		  " --max-pairs 1 --omit-body-keys ignore_eos", .status = 1, .mask = VERB_TIMES, .varies = keyed },
+		{ .line = CLOSED "--allow-unjudged", .status = 2 }, { .line = CLOSED "--metric p100_ttft_ms", .status = 2 },
+		{ .line = CLOSED "--metric p0_ttft_ms", .status = 2 }, { .line = CLOSED "--metric mean_ttft_s", .status = 2 },
+		{ .line = CLOSED "--metric mean_client_queue_time_ms", .status = 2 },
+		{ .line = CLOSED "--metric q50_itl_ms", .status = 2 }, { .line = CLOSED "--metric pxx_itl_ms", .status = 2 },
+		{ .line = CLOSED "--prompt-salt x:y", .status = 2 }, { .line = CLOSED "--duration 3", .status = 2 },
+		{ .line = CLOSED "--serve-cmd x", .status = 2 },
+		{ .line = TWO("''", "x"), .status = 2 },
+		{ .line = TWO("'sim --port 7'", "'sim --port 7'"), .status = 2 },
+		{ .line = TWO("'vllm serve m --uds /tmp/x'", "'sim --port 7'"), .status = 2 },
+		{ .line = TWO("'sim --port 7'", "'x \"'"), .status = 2 },
+		{ TWO("'$PROFLLM sim --port $P'", "'/nonexistent/x --api-key a-secret-of-many-letters --port $R'"), .status = 2,
+		  .mask = VERB_TIMES, .env = "TMPDIR=$DIR/own" },
+		{ TWO("'$PROFLLM sim --port $P --none'", "'$PROFLLM sim --port $R'"), .status = 2, .mask = VERB_TIMES,
+		  .env = "TMPDIR=$DIR/own" },
+	};
+
+	(void)state;
+	verb_let("DIR", dir);
+	assert_int_equal(mkdir("own", 0755), 0);
+	verb_check_all(cases, COUNT(cases));
+	assert_int_equal(rmdir("own"), 0); /* those that nobody asked to keep are gone */
+}
+
 static int setup(void **state)
 {
 	if (serve_setup(state) < 0)
 		return -1;
 	verb_sim("Q", "--ttft-ms 4 --itl-ms 0.5");
 	verb_sim("E", "--ttft-ms 1 --fault status=429");
+	verb_sim("T", "--ttft-ms 4 --itl-ms 0.5 --output-len 2");
 	verb_free_port("P");
 	verb_free_port("R");
 	return 0;
@@ -99,7 +143,8 @@ static int setup(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(ab), cmocka_unit_test(found) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(ab), cmocka_unit_test(found),
+		cmocka_unit_test(limited) };
 
 	if (argc > 1)
 		return profllm_main(argc, argv);

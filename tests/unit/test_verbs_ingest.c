@@ -127,6 +127,7 @@ static void watched(void **state)
 /* ---- large files ---- */
 
 #define LARGE (65 << 20)
+#define BREAK 60 /* MiB before the new line: less than may be read at once */
 
 /* "head", blanks, a new line, "{", blanks, "tail". */
 static void put_large(const char *path, const char *head, const char *tail)
@@ -139,8 +140,8 @@ static void put_large(const char *path, const char *head, const char *tail)
 	if (lseek(fd, 0, SEEK_END) == 0) {
 		memset(blanks, ' ', sizeof(blanks));
 		for (int i = 0; i < LARGE >> 20; i++) {
-			blanks[0] = i == LARGE >> 21 ? '\n' : ' ';
-			blanks[1] = i == LARGE >> 21 ? '{' : ' ';
+			blanks[0] = i == BREAK ? '\n' : ' ';
+			blanks[1] = i == BREAK ? '{' : ' ';
 			assert_int_equal(file_write_all(fd, (struct str){ blanks, sizeof(blanks) }), 0);
 		}
 	}
