@@ -311,11 +311,13 @@ static void check_lines(const struct figure *f)
 static void axes(void **state)
 {
 	static const struct { enum figure_scale scale; double v[5]; } row[] = {
-		{ FIGURE_LINEAR, { 1, 2, 4, 8, 16 } }, { FIGURE_LINEAR, { 2e6, 2.01e6, 2.02e6, 2.03e6, 2.04e6 } },
+		{ FIGURE_LINEAR, { 1, 2, 4, 8, 16 } },
+		{ FIGURE_LINEAR, { 2e6, 2.01e6, 2.02e6, 2.03e6, 2.04e6 } },
 		{ FIGURE_LINEAR, { 1, 1e5, 2e5, 3e5, 4e5 } }, { FIGURE_LOG, { 1, 2, 4, 8, 16 } },
 		{ FIGURE_LOG, { 1, 1.01, 4, 8, 16 } }, { FIGURE_LOG, { 0.003, 1, 4, 50, 1000 } },
 		{ FIGURE_LOG, { 1e-7, 1, 4, 1e5, 1e9 } }, { FIGURE_SQRT, { 0, 2, 4, 8, 16 } },
-		{ FIGURE_SYMLOG, { -40, -2, 0, 8, 160 } }, { FIGURE_SYMLOG, { 3, 20, 400, 800, 16000 } },
+		{ FIGURE_SYMLOG, { -40, -2, 0, 8, 160 } },
+		{ FIGURE_SYMLOG, { 3, 20, 400, 800, 16000 } },
 		{ FIGURE_ASINH, { -1e12, -2, 0, 8, 1e6 } }, { FIGURE_ASINH, { 0, 2, 4, 8, 16 } },
 		{ FIGURE_LOGIT, { 0.01, 0.02, 0.5, 0.9, 0.99 } },
 	};
@@ -326,8 +328,10 @@ static void axes(void **state)
 		const struct figure_panel panel[] = {
 			{ .curve = &curve, .n_curves = 1 }, { .curve = &curve, .n_curves = 1 },
 		};
-		const struct figure f = { .x_label = "x", .y_label = "y", .panel = panel, .rows = i % 2 ? 2 : 1,
-					  .cols = i % 2 ? 1 : 2, .x_scale = row[i].scale, .y_scale = row[i].scale };
+		const struct figure f = {
+			.x_label = "x", .y_label = "y", .panel = panel, .rows = i % 2 ? 2 : 1,
+			.cols = i % 2 ? 1 : 2, .x_scale = row[i].scale, .y_scale = row[i].scale,
+		};
 
 		check_lines(&f);
 	}
@@ -577,7 +581,8 @@ static void results_by_name(void **state)
 #define RUN(model, tp, seqs, len, x, more) "{\"model_id\": \"" model "\", \"tensor_parallel_size\": " tp \
 	", \"max_num_seqs\": " seqs ", \"output_throughput\": " x ", \"total_token_throughput\": " x \
 	", \"mean_tpot_ms\": 5, \"max_concurrency\": 2, \"seed\": " x ", \"copy\": " tp ", \"list\": [" x \
-	"], \"cost_per_million_tokens\": 3, \"profllm\": {\"verdict\": \"VALID\", \"options\": {\"random_input_len\": " \
+	"], \"cost_per_million_tokens\": 3, \"profllm\": {\"verdict\": \"VALID\", " \
+	"\"options\": {\"random_input_len\": " \
 	len ", \"num_prompts\": " x ", \"max_num_seqs\": " seqs "}}" more "}"
 	static const char *const records[] = {
 		"[" RUN("a/m1", "1", "8", "16", "10", "") "," RUN("a/m1", "2", "8", "16", "20", "") ","
@@ -596,7 +601,8 @@ static void results_by_name(void **state)
 		"\"hardware.gpu\": \"C\", \"output_throughput\": 7, \"mean_tpot_ms\": 3}]",
 	};
 	static const struct { size_t of; const char *by, *x, *y; } row[] = {
-		{ 0, NULL, NULL, NULL }, { 1, NULL, NULL, NULL }, { 2, NULL, NULL, NULL }, { 3, NULL, NULL, NULL },
+		{ 0, NULL, NULL, NULL }, { 1, NULL, NULL, NULL },
+		{ 2, NULL, NULL, NULL }, { 3, NULL, NULL, NULL },
 		{ 0, "model_id", NULL, "cost_per_million_tokens" }, { 0, "random_input_len,copy", NULL, NULL },
 		{ 0, "note", NULL, NULL }, { 0, "max_num_seqs,model_id,list", "total_token_throughput", NULL },
 		{ 0, "zzz", NULL, NULL }, { 3, "gpu", NULL, NULL }, { 3, "model,gpu", NULL, NULL },
@@ -608,7 +614,8 @@ static void results_by_name(void **state)
 	for (size_t i = 0; i < COUNT(row); i++) {
 		struct frame f = frame_of(records[row[i].of]);
 		struct result_plot p = {
-			.var_x = row[i].x ? row[i].x : "output_throughput", .var_y = row[i].y ? row[i].y : "mean_tpot_ms",
+			.var_x = row[i].x ? row[i].x : "output_throughput",
+			.var_y = row[i].y ? row[i].y : "mean_tpot_ms",
 			.is_chosen = row[i].by, .curve_by = frame_keys(row[i].by ? row[i].by : "", &arena),
 		};
 		struct result_plot_told told;

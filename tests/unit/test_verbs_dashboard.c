@@ -355,16 +355,20 @@ static void reported(void **state)
 	};
 	/* Members that report one after another; one that fails; addresses of their own. */
 	static const struct run_case runs[] = {
-		{ "told", "name: told\nmatrix: {benchmark.num_prompts: [2, 3]}\n" RUN_SIM RUN_LOAD, .words = "--dashboard http://127.0.0.1:$WEB/",
+		{ "told", "name: told\nmatrix: {benchmark.num_prompts: [2, 3]}\n" RUN_SIM RUN_LOAD,
+		  .words = "--dashboard http://127.0.0.1:$WEB/",
 		  .how = RUN_SORTED | RUN_NO_FILES | RUN_NO_DOCUMENT },
-		{ "own", "experiments: [{name: a}, {name: b, server: {extra_args: [--none]}}, {name: c, output: {dashboard: null}}]\n"
+		{ "own", "experiments: [{name: a}, {name: b, server: {extra_args: [--none]}}, "
+		  "{name: c, output: {dashboard: null}}]\n"
 		  "output: {dashboard: 'http://127.0.0.1:$WEB'}\n" RUN_SIM RUN_LOAD, .status = 1,
 		  .how = RUN_SORTED | RUN_NO_FILES | RUN_NO_DOCUMENT },
-		{ "away", "name: away\noutput: {dashboard: nowhere}\n" RUN_SIM RUN_LOAD, .status = 2, .how = RUN_NO_FILES },
+		{ "away", "name: away\noutput: {dashboard: nowhere}\n" RUN_SIM RUN_LOAD, .status = 2,
+		  .how = RUN_NO_FILES },
 	};
 	static const struct step shown[] = {
 		{ "GET /api/live", "\"run\":8", .how = WHOLE },
-		{ .request = "GET /api/data/experiments?columns=name,benchmark.num_prompts,completed,status&sort=timestamp" },
+		{ .request = "GET /api/data/experiments?columns=name,benchmark.num_prompts,completed,status"
+		  "&sort=timestamp" },
 	};
 	pid_t pid = begin("--store sqlite:d.db --no-launch");
 	char port[8];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_verbs_earlier.c - what `profllm run` says of the same configurations' earlier runs: documents
- * of before are in a store and in a dashboard, those of now are written by each row.
+ * test_verbs_earlier.c - what `profllm run` says of the same configurations' earlier runs:
+ * documents of before are in a store and in a dashboard, those of now are written by each row.
  */
 #include "verb.h"
 #include "on_stderr.h"
@@ -13,12 +13,14 @@
 /* A document; of its hash, day, server and results. */
 struct made { const char *hash, *day, *session; double value, ttft_ms; };
 
-static void put_document(const char *path, const struct made *m, const char *more, const char *status)
+static void put_document(const char *path, const struct made *m, const char *more,
+			 const char *status)
 {
 	struct buf text = { 0 };
 	struct err e;
 
-	buf_printf(&text, "{\"schema_version\": 1, \"run_id\": \"exp_%s_%s_%s\", \"timestamp\": \"2026-01-%sT03:04:05Z\", "
+	buf_printf(&text, "{\"schema_version\": 1, \"run_id\": \"exp_%s_%s_%s\", "
+		   "\"timestamp\": \"2026-01-%sT03:04:05Z\", "
 		   "\"config\": {\"name\": \"night\", \"mode\": \"serve\", \"hash\": \"%s\", \"benchmark\": "
 		   "{\"max_concurrency\": \"%s\"}, \"servers\": [{\"is_serving\": true, \"started_by\": \"%s%s\", "
 		   "\"arguments\": {\"model\": \"m\"}}]}, \"environment\": {}, \"status\": \"%s\", \"trust\": "
@@ -108,9 +110,10 @@ static void compared(void **state)
 			struct suite_member *m = &member[c.suite.n];
 
 			snprintf(path[c.suite.n], sizeof(*path), "now%zu.json", c.suite.n);
-			put_document(path[c.suite.n], &r->now[c.suite.n], r->metric ? r->metric : RATE,
+			put_document(path[c.suite.n], &r->now[c.suite.n],
+				     r->metric ? r->metric : RATE,
 				     r->now[c.suite.n].value > 0 ? "completed" : "failed");
-			*m = (struct suite_member){ .path = path[c.suite.n], 
+			*m = (struct suite_member){ .path = path[c.suite.n],
 				.is_chosen = strcmp(r->now[c.suite.n].hash, "left") != 0, .label = "m" };
 			m->x.output.dashboard = !m->is_chosen ? "http://127.0.0.1:1" :
 				r->dashboard ? verb_filled(r->dashboard) : NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_verbs_ingest.c - `profllm ingest` of folders that are watched, and of files that are too large
- * to be read at once.
+ * test_verbs_ingest.c - `profllm ingest` of folders that are watched, of files that are too large
+ * to be read at once, and to a dashboard that wants a token.
  */
 #include "verb.h"
 
@@ -69,7 +69,10 @@ static void answer(const char *title, int status)
  */
 static void watched(void **state)
 {
-	static const struct { enum { WRITTEN, AGED, GONE } how; const char *path, *text, *line; } step[] = {
+	static const struct {
+		enum { WRITTEN, AGED, GONE } how;
+		const char *path, *text, *line;
+	} step[] = {
 		{ .path = "w/b.json", .text = DOCUMENT("2", "2"), .line = "new        w/b.json" },
 		{ .path = "w/.hidden.json", .text = DOCUMENT("3", "3") },
 		{ .path = "w/notes.txt", .text = "nothing" },
@@ -142,7 +145,8 @@ static void put_large(const char *path, const char *head, const char *tail)
 		for (int i = 0; i < LARGE >> 20; i++) {
 			blanks[0] = i == BREAK ? '\n' : ' ';
 			blanks[1] = i == BREAK ? '{' : ' ';
-			assert_int_equal(file_write_all(fd, (struct str){ blanks, sizeof(blanks) }), 0);
+			assert_int_equal(file_write_all(fd, (struct str){ blanks, sizeof(blanks) }),
+					 0);
 		}
 	}
 	memset(blanks, ' ', 1024);
@@ -212,7 +216,8 @@ static void sent(void **state)
 	put("token", "0123456789abcdef0123456789abcdef\n");
 	put("wrong", "0123456789abcdef0123456789abcdee\n");
 	put("t.json", "{\"traceEvents\": []}\n");
-	put("folder/traces.json", "{\"profiling\": {\"traces\": [{\"path\": \"sub/t.json\"}, {\"path\": \"gone.json\"}]}, "
+	put("folder/traces.json", "{\"profiling\": {\"traces\": [{\"path\": \"sub/t.json\"}, "
+	    "{\"path\": \"gone.json\"}]}, "
 	    BODY("t", "1"));
 	put("folder/sub/t.json", "{\"traceEvents\": []}\n");
 	put("folder/notes.txt", "nothing");

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_verbs_progress.c - what `profllm run` says on stderr of how far its stages are, and of warnings; --events. */
+/*
+ * test_verbs_progress.c - what `profllm run` says on stderr of how far its stages are, and of
+ * warnings; --events.
+ */
 #include <math.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -155,8 +158,9 @@ static void events(void **state)
 	struct run_sample now = {
 		.n_rows = 9, .load = { .admitted = 5, .done = 4, .failed = 1, .tokens = 77 },
 		.server = { .running = 2.5, .waiting = NAN, .kv_usage = NAN },
-		.system = { .gpu_utilization = 6, .gpu_memory = 7, .gpu_power = 8, .host_cpus_busy = 9,
-			    .host_memory = 10, .process_cpus_busy = 11, .process_rss = 12 },
+		.system = { .gpu_utilization = 6, .gpu_memory = 7, .gpu_power = 8,
+			    .host_cpus_busy = 9, .host_memory = 10,
+			    .process_cpus_busy = 11, .process_rss = 12 },
 	};
 	char own[] = "/tmp/profllm-unit-XXXXXX";
 	int fd = mkstemp(own);
@@ -180,7 +184,8 @@ static void events(void **state)
 		begin_stderr();
 		tell(&hooks, 'p', "Start");
 		hooks.run.sample(hooks.run.self, &now);
-		hooks.run.sample(hooks.run.self, &now); /* within a second of the first: not written */
+		/* Within a second of the first: not written. */
+		hooks.run.sample(hooks.run.self, &now);
 		tell(&hooks, 'w', "late");
 		tell(&hooks, 'c', "a line");
 		assert_string_equal(end_stderr(), "WARNING: late\none: a line\n");
@@ -218,8 +223,8 @@ static void events(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stages), cmocka_unit_test(warnings), cmocka_unit_test(many_warnings),
-		cmocka_unit_test(events),
+		cmocka_unit_test(stages), cmocka_unit_test(warnings),
+		cmocka_unit_test(many_warnings), cmocka_unit_test(events),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

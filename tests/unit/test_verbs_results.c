@@ -92,10 +92,12 @@ static void figures(void **state)
 		{ PLOT "mixed/m3.json --output deep/er/p5.gp", .status = 1 },
 		{ PLOT "mixed/m1.json --include-invalid --output deep/er/p5.gp", .files = "deep/er/p5.dat" },
 		{ .line = "ingest b --store sqlite:s.db" },
-		{ PLOT "--store sqlite:s.db --xscale log --yscale sqrt --format terminal", .files = "plot-latency.dat" },
-		{ PLOT "--store sqlite:s.db --filter '{\"column\": \"benchmark.max_concurrency\", \"range\": {\"max\": 2}}'"
-		  " --kind pareto", .files = "plot-pareto.dat" },
-		{ PLOT "--store sqlite:s.db --filter '{\"column\": \"completed\", \"range\": {\"max\": 2}}'", .status = 1 },
+		{ PLOT "--store sqlite:s.db --xscale log --yscale sqrt --format terminal",
+		  .files = "plot-latency.dat" },
+		{ PLOT "--store sqlite:s.db --filter '{\"column\": \"benchmark.max_concurrency\", "
+		  "\"range\": {\"max\": 2}}' --kind pareto", .files = "plot-pareto.dat" },
+		{ PLOT "--store sqlite:s.db --filter '{\"column\": \"completed\", "
+		  "\"range\": {\"max\": 2}}'", .status = 1 },
 		{ PLOT "--store sqlite:s.db --filter '{'", .status = 2 }, { PLOT "a --filter '{}'", .status = 2 },
 		{ PLOT "", .status = 2 }, { PLOT "a --format gif", .status = 2 }, { PLOT "a --gpus 0", .status = 2 },
 		{ .env = "PATH=$DIR/failing", .line = "bench plot a --output p6.png", .status = 1 },
@@ -139,7 +141,8 @@ static void put_figures(void)
 	put_result("mixed/m3.json", 4, 1.2, ", \"tp\": 2, \"profllm\": {\"verdict\": \"INVALID\"}");
 	put_result("mixed/m4.json", 8, 1.3, ", \"tp\": 2, \"sometimes\": 4, \"profllm\": {\"verdict\": \"DEGRADED\"}");
 	put_result("mixed/m5.json", 1, 1.3, ", \"tp\": 2, \"sometimes\": 5");
-	put("sweep/servers.json", "[{\"command\": [\"vllm\", \"serve\", \"m\", \"-tp\", \"4\"]}, {\"command\": [\"vllm\", "
+	put("sweep/servers.json", "[{\"command\": [\"vllm\", \"serve\", \"m\", \"-tp\", \"4\"]}, "
+	    "{\"command\": [\"vllm\", "
 	    "\"serve\", \"m\", \"--tensor-parallel-size\", \"2\", \"-pp\", \"3\"]}, {\"command\": \"x\"}]");
 	mkdir("few", 0755);
 	mkdir("few/SERVE--0-BENCH--1", 0755);

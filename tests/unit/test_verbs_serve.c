@@ -127,7 +127,7 @@ static void save_changed(const char *path, const char *meta, int state, uint32_t
 	record_info_release(&info);
 }
 
-/* Records of the four requests of scored.rec: of two processes, of failures, cut off, without options. */
+/* The requests of scored.rec: of two processes, of failures, cut off, without options. */
 static void save_records(void)
 {
 	struct record_info info;
@@ -163,8 +163,9 @@ static void scored(void **state)
 		{ "bench score part0.rec scored.rec", M },
 		{ "bench score failed.rec", .status = 1, M }, { "bench score cut.rec", M },
 		{ "bench score bare.rec", .status = 1 }, { "bench score wrong.rec", .status = 1 },
-		{ .env = "PATH=/nonexistent", .line = "bench score scored.rec --plot-timeline --plot-turns --plot-dataset-stats --result-dir figures/all"
-		  " --save-result --result-filename s.json --timeline-itl-thresholds 5,10", M },
+		{ .env = "PATH=/nonexistent", .line = "bench score scored.rec --plot-timeline --plot-turns"
+		  " --plot-dataset-stats --result-dir figures/all --save-result"
+		  " --result-filename s.json --timeline-itl-thresholds 5,10", M },
 		{ "bench score scored.rec --plot-timeline --timeline-itl-thresholds 5", .status = 2, M },
 		{ "bench score scored.rec --plot-turns --result-dir /proc/none --save-result", .status = 1, M },
 		{ "bench score scored.rec --append-result --result-filename l.jsonl --report json", SILENT },
