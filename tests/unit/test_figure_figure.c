@@ -319,6 +319,7 @@ static void axes(void **state)
 		{ FIGURE_SYMLOG, { -40, -2, 0, 8, 160 } },
 		{ FIGURE_SYMLOG, { 3, 20, 400, 800, 16000 } },
 		{ FIGURE_ASINH, { -1e12, -2, 0, 8, 1e6 } }, { FIGURE_ASINH, { 0, 2, 4, 8, 16 } },
+		{ FIGURE_LOG, { 2, 2.01, 40, 80, 5000 } },
 		{ FIGURE_LOGIT, { 0.01, 0.02, 0.5, 0.9, 0.99 } },
 	};
 
