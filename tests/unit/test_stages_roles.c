@@ -1,4 +1,10 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-Li		{ "{image: i, runtime: podman, gpus: all, args: [--ipc=private], env: {Y: true, N: false, F: 1.50}}", sim,
+		  false, "--network|host|--device|nvidia.com/gpu=all|-v|/t:/t|-e|HF_TOKEN|-e|A=b c|-e|Y=1|-e|N=0|-e|"
+		  "F=1.50|--ipc=private|--entrypoint|/opt/bin/profllm|i|sim|--port|20001" },
+		{ "{image: i, runtime: podman, gpus: all}", sim, true,
+		  "--network|host|--ipc|host|--device|/dev/kfd|--device|/dev/dri|--group-add|video|-v|/t:/t|-e|HF_TOKEN|"
+		  "-e|A=b c|--entrypoint|/opt/bin/profllm|i|sim|--port|20001" },
+cense-Identifier: Apache-2.0 */
 /*
  * test_stages_roles.c - the options of an experiment's servers: about each other, their profiler,
  * and as containers. Words in, words out; nothing is started.
@@ -273,6 +279,18 @@ static void test_container_check(void **state)
 		{ "{image: a, env: [A]}", "server.container.env: expected an object of names and "
 					  "texts" },
 		{ "{image: a, args: -v}", "server.container.args: expected a list of texts" },
+		{ "{image: a, args: [3]}", "server.container.args: expected a list of texts" },
+		{ "{image: a, args: ['']}", "server.container.args: expected a list of texts" },
+		{ "{image: a, mounts: /a:/b}", "server.container.mounts: expected a list of texts, "
+						"each SOURCE:TARGET or SOURCE:TARGET:ro" },
+		{ "{image: a, env: {A: [1]}}", "server.container.env: expected an object of names and "
+						"texts" },
+		{ "{image: a, env: {A: {}}}", "server.container.env: expected an object of names and "
+						"texts" },
+		{ "{image: a, env: {A=B: 1}}", "server.container.env: expected an object of names and "
+						"texts" },
+		{ "{image: a, env: {'': 1}}", "server.container.env: expected an object of names and "
+						"texts" },
 		{ "{image: a, imag: b}", "server.container.imag: unknown key; there are runtime, "
 					 "image, network, gpus, mounts, env, args" },
 	};
@@ -343,6 +361,15 @@ static void test_container_words(void **state)
 		assert_string_equal(at + strlen("|profllm.run=R|"), rows[i].out);
 		assert_string_equal(out.env[0], "HF_TOKEN=hush");
 		assert_null(strstr(text, "hush"));
+	}
+	{
+		struct experiment_server s = server_of("a", ROLE_SERVE);
+		struct container out;
+		struct err e = { 0 };
+
+		s.container = yaml(&a, "{image: i, gpus: 3}");
+		assert_int_equal(container_words(&s, &(struct container_how){ .run_id = "R", .words = sim }, &a, &out,
+						 &e), -1);
 	}
 	arena_release(&a);
 }
