@@ -603,5 +603,7 @@ int container_end(const struct container *c, double grace_s, struct err *e)
 	buf_release(&errors);
 	if (!is_known)
 		return -1;
+	if (is && !why.text[0])
+		err_set(&why, ERR_RUN, "it is still there after %s rm -f", c->runtime);
 	return is ? err_set(e, ERR_RUN, "container %s cannot be ended: %s", c->name, why.text) : 0;
 }
