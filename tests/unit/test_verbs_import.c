@@ -11,6 +11,9 @@
 	"\"temperature\": \"0\""
 #define SERVER "\"model\": \"small\", \"dtype\": \"bfloat16\", \"max-num-seqs\": \"64\", " \
 	"\"tensor_parallel_size\": 1, \"disable_log_stats\": \"\", \"load_format\": \"dummy\""
+#define SMALL(n) "\"server_parameters\": {\"model\": \"small\", \"max_num_seqs\": 3}, \"client_parameters\": {" \
+	"\"model\": \"small\", \"dataset_name\": \"random\", \"random-input-len\": 16, \"random_output_len\": " n ", " \
+	"\"ignore-eos\": \"\", \"temperature\": \"0\"}"
 #define PLAN (RUN_EXACT | RUN_NO_FILES | RUN_NO_DOCUMENT)
 
 static const char serving[] =
@@ -43,6 +46,34 @@ static void runs(void **state)
 
 	(void)state;
 	RUN_CHECK_ALL(row);
+}
+
+#define SEARCH(which, more) "suite: s\nserver: {command: sim, tokenizer: sim, decode_base_us: 40000}\n" \
+	"benchmark: {tokenizer: sim, ready_check_timeout_sec: 0}\n" RUN_QUIET "import: {files: search.json, select: " which ", adaptive: true, " \
+	"sla_tpot_ms: 5000, prompts_per_concurrency: 1, " more "}\n"
+
+/* Three requests run at once: from the fourth on they wait for others' ends, 0.48 s. */
+static void searches(void **state)
+{
+	static const struct run_case row[] = {
+		{ "found", SEARCH("serving_few", "sla_ttft_ms: 240, adaptive_max_probes: 4"), .how = RUN_SORTED,
+		  .files = "found.d/upstream/serving_few_qps_inf_sla_summary.json "
+		  "found.d/upstream/serving_few_qps_inf_concurrency_3.commands" },
+		{ "found", NULL, .words = "--resume", .how = RUN_NO_FILES },
+		{ "most", SEARCH("serving_one", "sla_ttft_ms: 5000, adaptive_max_concurrency: 3"), .words = "--jobs 2",
+		  .how = RUN_SORTED, .files = "most.d/upstream/serving_one_qps_inf_sla_summary.json" },
+		{ "none", SEARCH("serving_one", "sla_ttft_ms: 0.001"), .how = RUN_SORTED,
+		  .files = "none.d/upstream/serving_one_qps_inf_sla_summary.json" },
+		{ "repeated", SEARCH("serving_one", "sla_ttft_ms: 5000") "repeat: 2\n", .how = RUN_SORTED | RUN_NO_DOCUMENT },
+	};
+
+	(void)state;
+	run_check_all(row, 2);
+	/* What was lost of a search is measured once more. */
+	unlink("found.d/serving_few_qps_inf_concurrency_3.json");
+	run_check(&(struct run_case){ "found", NULL, .words = "--resume", .how = RUN_NO_FILES |
+				      RUN_NO_DOCUMENT });
+	run_check_all(row + 2, 3);
 }
 
 static void plans(void **state)
@@ -102,8 +133,10 @@ static int setup(void **state)
 		return -1;
 	run_write("serving.json", serving);
 	run_write("latency.json", latency);
+	run_write("search.json", "[{\"test_name\": \"serving_few\", \"qps_list\": [\"inf\"], \"max_concurrency_list\": [2], "
+		  SMALL("12") "}, {\"test_name\": \"serving_one\", \"qps_list\": [\"inf\"], \"max_concurrency_list\": [1], " SMALL("2") "}]");
 	run_write("throughput.json", throughput);
 	return 0;
 }
 
-RUN_MAIN(setup, cmocka_unit_test(runs), cmocka_unit_test(plans), cmocka_unit_test(refused))
+RUN_MAIN(setup, cmocka_unit_test(runs), cmocka_unit_test(searches), cmocka_unit_test(plans), cmocka_unit_test(refused))
