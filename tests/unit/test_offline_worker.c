@@ -392,6 +392,127 @@ static void first_lines(void **state)
 		assert_true(str_is(offline_interpreter(str_of(cases[i].script)), cases[i].python));
 }
 
+/* ---- which program ---- */
+
+/* @ is the folder, # is this program. */
+static const char *in_place(struct arena *a, const char *text)
+{
+	struct buf out = { 0 };
+	char self[512] = "";
+
+	assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
+	for (; text && *text; text++)
+		if (*text == '@' || *text == '#')
+			buf_add_text(&out, *text == '@' ? folder : self);
+		else
+			buf_add_char(&out, *text);
+	text = text ? arena_text(a, buf_str(&out)) : NULL;
+	buf_release(&out);
+	return text;
+}
+
+static void put_in_place(const char *name, const char *text)
+{
+	char *path = path_of(name), *slash = strrchr(path, '/');
+
+	*slash = '\0';
+	assert_int_equal(file_mkdirs(path, NULL), 0);
+	*slash = '/';
+	assert_int_equal(file_write_atomic_mode(path, str_of(text), 0755, NULL), 0);
+	free(path);
+}
+
+static void programs(void **state)
+{
+#define NSYS "nsys profile --trace-fork-before-exec=true --cuda-graph-trace=node"
+	static char cuda[] = "cuda", torch[] = "torch", profiler[] = "--profiler-config.profiler";
+	static char *const by_cuda[] = { profiler, cuda, NULL }, *const by_torch[] = { profiler, torch, NULL };
+	static char *const none[] = { NULL };
+	static const struct {
+		const char *backend, *path, *workers, *given_python, *env_python, *venv, *worker_cmd;
+		const char *nsight; /* NULL: not asked for */
+		char *const *engine;
+		const char *argv, *python, *error;
+	} row[] = {
+		{ "sim", "@/none", .argv = "# sim --engine-worker" },
+		{ "other", "@/none", .worker_cmd = "run 'a b' -c", .argv = "run a b -c" },
+		{ "other", "@/none", .worker_cmd = " ", .error = "--worker-cmd is empty" },
+		{ "other", "@/none", .worker_cmd = "a 'b", .error = "--worker-cmd: " },
+		{ "other", "@/none", .error = "--backend other needs --worker-cmd, the program that drives the engine" },
+		{ "llama", "@/none", .workers = "@/w", .argv = "@/w/llama_worker" },
+		{ "vllm", "@/none", .workers = "@/w", .given_python = "py1", .env_python = "py2",
+		  .argv = "py1 @/w/vllm_worker.py", .python = "py1" },
+		{ "vllm-chat", "@/none", .workers = "@/w", .env_python = "py2", .venv = "@/venv",
+		  .argv = "py2 @/w/vllm_worker.py", .python = "py2" },
+		{ "hf", "@/script", .workers = "@/w", .env_python = "", .venv = "@/venv",
+		  .argv = "@/venv/bin/python3 @/w/hf_worker.py", .python = "@/venv/bin/python3" },
+		{ "hash", "@/script:@/python", .workers = "@/w", .venv = "@/none",
+		  .argv = "/opt/bin/python3.12 @/w/hash_worker.py", .python = "/opt/bin/python3.12" },
+		{ "hash", "@/shell:@/python", .workers = "@/w", .argv = "python3 @/w/hash_worker.py",
+		  .python = "python3" },
+		{ "vllm", "@/python", .workers = "@/w", .argv = "python3 @/w/vllm_worker.py", .python = "python3" },
+		{ "vllm", "@/shell", .workers = "@/w", .error = "backend vllm needs Python, and python3 is not in "
+		  "PATH; --python or PROFLLM_PYTHON may name one" },
+		{ "llama", "@/none", .workers = "@/none", .error = "PROFLLM_WORKERS names no folder with "
+		  "llama_worker: @/none" },
+		{ "llama", "@/none", .error = "the worker llama_worker is neither " },
+		{ "sim", "@/none", .nsight = "", .engine = none, .error = "--nsight: nsys (Nsight Systems) is not in "
+		  "PATH" },
+		{ "sim", "@/nsys", .nsight = "", .engine = none, .argv = NSYS " # sim --engine-worker" },
+		{ "sim", "@/nsys", .nsight = "out", .engine = by_torch, .argv = NSYS " -o out # sim --engine-worker" },
+		{ "other", "@/nsys", .nsight = "out", .engine = by_cuda, .worker_cmd = "w", .argv = NSYS
+		  " --capture-range=cudaProfilerApi --capture-range-end=repeat -o out w" },
+	};
+	char *path = strdup(getenv("PATH"));
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		struct arena a = { 0 };
+		struct offline_opts opts = { OFFLINE_DEFAULTS };
+		const struct offline_start how = { .opts = &opts, .backend = row[i].backend,
+						   .engine_argv = row[i].engine };
+		const struct { const char *name, *value; } env[] = {
+			{ "PATH", row[i].path }, { "PROFLLM_WORKERS", row[i].workers },
+			{ "PROFLLM_PYTHON", row[i].env_python }, { "VIRTUAL_ENV", row[i].venv },
+		};
+		const char *nsight = row[i].nsight;
+		struct offline_program found;
+		struct buf got = { 0 };
+		struct err e = { 0 };
+		int rc;
+
+		for (size_t k = 0; k < sizeof(env) / sizeof(*env); k++)
+			if (!env[k].value)
+				unsetenv(env[k].name);
+			else
+				setenv(env[k].name, in_place(&a, env[k].value), 1);
+		opts.worker_cmd = row[i].worker_cmd;
+		opts.python = row[i].given_python;
+		if (nsight)
+			opts.nsight = (struct opt_list){ .v = &nsight, .n = 1, .is_set = true };
+		rc = offline_find(&how, &a, &found, &e);
+		setenv("PATH", path, 1);
+		assert_int_equal(rc, row[i].error ? -1 : 0);
+		if (row[i].error) {
+			assert_int_equal(e.code, ERR_USAGE);
+			assert_int_equal(strncmp(e.text, in_place(&a, row[i].error), strlen(in_place(&a,
+					 row[i].error))), 0);
+		} else {
+			for (char **word = found.argv; *word; word++)
+				buf_printf(&got, "%s%s", got.len ? " " : "", *word);
+			assert_string_equal(got.data, in_place(&a, row[i].argv));
+			assert_int_equal(found.is_wrapped, row[i].nsight != NULL);
+			if (row[i].python)
+				assert_string_equal(found.python, in_place(&a, row[i].python));
+			else
+				assert_null(found.python);
+		}
+		buf_release(&got);
+		arena_release(&a);
+	}
+	free(path);
+}
+
 static int set_up(void **state)
 {
 	char *path;
@@ -404,6 +525,15 @@ static int set_up(void **state)
 		return -1;
 	path = path_of("worker.pl");
 	rc = file_write_atomic(path, str_of(script), NULL);
+	put_in_place("w/llama_worker", "");
+	put_in_place("w/vllm_worker.py", "");
+	put_in_place("w/hf_worker.py", "");
+	put_in_place("w/hash_worker.py", "");
+	put_in_place("venv/bin/python3", "");
+	put_in_place("python/python3", "");
+	put_in_place("script/vllm", "#!/opt/bin/python3.12\nimport vllm\n");
+	put_in_place("shell/vllm", "#!/bin/sh\n");
+	put_in_place("nsys/nsys", "");
 	free(path);
 	return rc;
 }
@@ -429,6 +559,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(rendering),
 		cmocka_unit_test(a_cancelled_start),
 		cmocka_unit_test(first_lines),
+		cmocka_unit_test(programs),
 	};
 
 	if (argc > 1 && strcmp(argv[1], KEEPER_WORD) == 0)

@@ -214,7 +214,7 @@ static int choose_log(struct http *h, const struct offline_start *how, struct er
 static void reach(struct http *h, const struct offline_start *how)
 {
 	const char *key = how->engine_argv ?
-		engine_argv_text(how->engine_argv, "api-key", &h->arena) : NULL;
+		offline_argv_text(how->engine_argv, "api-key", &h->arena) : NULL;
 	const char *header = NULL;
 	struct point_env env;
 	struct url url;

@@ -76,5 +76,8 @@ struct offline_program {
 int offline_find(const struct offline_start *how, struct arena *a, struct offline_program *out,
 		 struct err *e);
 
+/* The value in effect of an engine's argument, of its arguments alone; as engine_argv_text. */
+const char *offline_argv_text(char *const *argv, const char *name, struct arena *a);
+
 /* The interpreter that a script's first line names, if it is a Python; else "". */
 struct str offline_interpreter(struct str script);

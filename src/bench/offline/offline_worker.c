@@ -141,6 +141,15 @@ static const char *find_python(const struct offline_opts *o, struct arena *a, st
 
 /* ---- the command ---- */
 
+const char *offline_argv_text(char *const *argv, const char *name, struct arena *a)
+{
+	struct word_list all = { .arena = a };
+
+	for (words_add(&all, (char *)"vllm"); *argv; argv++)
+		words_add(&all, *argv);
+	return engine_argv_text(all.v, name, a);
+}
+
 /*
  * With a CUDA profiler, the engine's own starts and stops choose what is recorded, otherwise
  * everything is. Workers are spawned, because the profiler does not follow forked ones well.
@@ -149,8 +158,8 @@ static int wrap(const struct offline_start *how, struct word_list *out, struct e
 {
 	static const char *const always[] = { "nsys", "profile", "--trace-fork-before-exec=true",
 					      "--cuda-graph-trace=node" };
-	const char *profiler = engine_argv_text(how->engine_argv, "profiler-config.profiler",
-						out->arena);
+	const char *profiler = offline_argv_text(how->engine_argv, "profiler-config.profiler",
+						 out->arena);
 
 	if (!tool_exists("nsys"))
 		return err_set(e, ERR_USAGE, "--nsight: nsys (Nsight Systems) is not in PATH");
