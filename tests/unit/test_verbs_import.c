@@ -62,8 +62,8 @@ static void searches(void **state)
 		{ "found", NULL, .words = "--resume", .how = RUN_NO_FILES },
 		{ "most", SEARCH("serving_one", "sla_ttft_ms: 5000, adaptive_max_concurrency: 3"), .words = "--jobs 2",
 		  .how = RUN_SORTED, .files = "most.d/upstream/serving_one_qps_inf_sla_summary.json" },
-		{ "none", SEARCH("serving_one", "sla_ttft_ms: 0.001"), .how = RUN_SORTED,
-		  .files = "none.d/upstream/serving_one_qps_inf_sla_summary.json" },
+		{ "never", SEARCH("serving_one", "sla_ttft_ms: 0.001"), .how = RUN_SORTED,
+		  .files = "never.d/upstream/serving_one_qps_inf_sla_summary.json" },
 		{ "repeated", SEARCH("serving_one", "sla_ttft_ms: 5000") "repeat: 2\n", .how = RUN_SORTED | RUN_NO_DOCUMENT },
 	};
 
@@ -71,7 +71,7 @@ static void searches(void **state)
 	run_check_all(row, 2);
 	/* What was lost of a search is measured once more. */
 	unlink("found.d/serving_few_qps_inf_concurrency_3.json");
-	run_check(&(struct run_case){ "found", NULL, .words = "--resume", .how = RUN_NO_FILES |
+	run_check(&(struct run_case){ "found", NULL, .words = "--resume --jobs 1", .how = RUN_NO_FILES |
 				      RUN_NO_DOCUMENT });
 	run_check_all(row + 2, 3);
 }
