@@ -2,6 +2,26 @@
 /* test_verbs_modes.c - `profllm run` in every mode, and with everything that is kept. */
 #include "run_rig.h"
 
+#define TURNS RUN_SIM "benchmark: {mode: multi-turn, input_file: said.json, num_clients: 1, tokenizer: sim, " \
+	"ready_check_timeout_sec: 0, warmup_percentages: '0%'}\n" RUN_QUIET
+#define AT(path) RUN_SIM RUN_BENCH ", dataset_name: " path "}\n" RUN_QUIET
+
+/* Conversations, and files of datasets that are not there. */
+static void datasets(void **state)
+{
+	static const struct run_case row[] = {
+		{ "talk", TURNS, .how = RUN_NO_DOCUMENT },
+		{ "talk", NULL, .words = "--set benchmark.input_file=nosuch", .status = 2, .how = RUN_NO_DOCUMENT },
+		{ "file", AT("sharegpt, dataset_path: nosuch.json"), .status = 2 },
+	};
+
+	(void)state;
+	run_write("said.json", "[{\"id\": \"a\", \"messages\": [{\"role\": \"user\", \"content\": \"first 1\"}, {\"role\": "
+		  "\"assistant\", \"content\": \"yes\"}, {\"role\": \"user\", \"content\": \"then\"}, {\"role\": \"assistant\", "
+		  "\"content\": \"no\"}]}]");
+	RUN_CHECK_ALL(row);
+}
+
 static void modes(void **state)
 {
 	static const struct run_case row[] = {
@@ -24,4 +44,4 @@ static void modes(void **state)
 	RUN_CHECK_ALL(row);
 }
 
-RUN_MAIN(run_setup, cmocka_unit_test(modes))
+RUN_MAIN(run_setup, cmocka_unit_test(modes), cmocka_unit_test(datasets))
