@@ -501,8 +501,10 @@ int suite_jobs_run(struct suite_sitting *t, struct err *e)
 		if (is_ending && !has_running(job, n_jobs))
 			break;
 		if (!is_ending && !free_job(job, n_jobs) && !has_running(job, n_jobs)) {
-			rc = err_set(e, ERR_RUN, "all hosts of %s have failed, and %zu experiments "
-				     "were not run; --resume runs them", t->s->scheduler.hosts, t->n_due - next);
+			rc = err_set(e, ERR_RUN, "all hosts of %s have failed, and %zu experiment%s "
+				     "not run; --resume runs %s", t->s->scheduler.hosts, t->n_due - next,
+				     t->n_due - next == 1 ? " was" : "s were",
+				     t->n_due - next == 1 ? "it" : "them");
 			break;
 		}
 		if (!is_ending)
