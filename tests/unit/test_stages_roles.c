@@ -1,10 +1,4 @@
-/* SPDX-Li		{ "{image: i, runtime: podman, gpus: all, args: [--ipc=private], env: {Y: true, N: false, F: 1.50}}", sim,
-		  false, "--network|host|--device|nvidia.com/gpu=all|-v|/t:/t|-e|HF_TOKEN|-e|A=b c|-e|Y=1|-e|N=0|-e|"
-		  "F=1.50|--ipc=private|--entrypoint|/opt/bin/profllm|i|sim|--port|20001" },
-		{ "{image: i, runtime: podman, gpus: all}", sim, true,
-		  "--network|host|--ipc|host|--device|/dev/kfd|--device|/dev/dri|--group-add|video|-v|/t:/t|-e|HF_TOKEN|"
-		  "-e|A=b c|--entrypoint|/opt/bin/profllm|i|sim|--port|20001" },
-cense-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_stages_roles.c - the options of an experiment's servers: about each other, their profiler,
  * and as containers. Words in, words out; nothing is started.
@@ -338,6 +332,13 @@ static void test_container_words(void **state)
 		  "--network|host|--ipc|host|--device|/dev/kfd|--device|/dev/dri|--group-add|video|-e|"
 		  "ROCR_VISIBLE_DEVICES=0,GPU-1|-v|/t:/t|-e|HF_TOKEN|-e|A=b c|--entrypoint|vllm|i|serve|m|--host|"
 		  "127.0.0.1|--port|20001" },
+		{ "{image: i, runtime: podman, gpus: all, args: [--ipc=private], "
+		  "env: {Y: true, N: false, F: 1.5}}", sim, false,
+		  "--network|host|--device|nvidia.com/gpu=all|-v|/t:/t|-e|HF_TOKEN|-e|A=b c|-e|Y=1|-e|N=0|-e|"
+		  "F=1.5|--ipc=private|--entrypoint|/opt/bin/profllm|i|sim|--port|20001" },
+		{ "{image: i, runtime: podman, gpus: all}", sim, true,
+		  "--network|host|--ipc|host|--device|/dev/kfd|--device|/dev/dri|--group-add|video|-v|/t:/t|"
+		  "-e|HF_TOKEN|-e|A=b c|--entrypoint|/opt/bin/profllm|i|sim|--port|20001" },
 	};
 	struct arena a = { 0 };
 

@@ -90,8 +90,8 @@ static void stopped(void **state)
 		run_add_text(&got, "stdout", ".out", RUN_SORTED | RUN_CUT);
 		run_add_text(&got, "stderr", ".err", RUN_SORTED | RUN_CUT);
 		run_mask(&got, "^No highest .*\n", "");
-		run_mask(&got, "hold [0-9]+ more", "hold N more");
-		run_mask(&got, "[0-9]+ requests? to sim, at most 1 at once: [0-9]+ succeeded", "N requests");
+		/* Of what a child still says before it ends not all may arrive. */
+		run_mask(&got, "^requests=[a-z]+\\.log: .*\n", "");
 		verb_answer(words[i], &got);
 		buf_release(&line);
 	}

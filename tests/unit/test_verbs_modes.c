@@ -2,7 +2,8 @@
 /* test_verbs_modes.c - `profllm run` in every mode, and with everything that is kept. */
 #include "run_rig.h"
 
-#define TURNS RUN_SIM "benchmark: {mode: multi-turn, input_file: said.json, num_clients: 1, tokenizer: sim, " \
+#define TURNS RUN_SIM "benchmark: {mode: multi-turn, " \
+	"input_file: said.json, num_clients: 1, tokenizer: sim, " \
 	"ready_check_timeout_sec: 0, warmup_percentages: '0%'}\n" RUN_QUIET
 #define AT(path) RUN_SIM RUN_BENCH ", dataset_name: " path "}\n" RUN_QUIET
 
