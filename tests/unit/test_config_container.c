@@ -183,6 +183,20 @@ static pid_t ended_process(void)
 	return pid;
 }
 
+/* The dead one cannot be removed. */
+static void check_busy(struct container *c, struct arena *a, const struct experiment_hooks *hooks,
+		       struct buf *told)
+{
+	struct err e = { 0 };
+
+	buf_reset(told);
+	put("bin/ids", "dead\n");
+	put("bin/fail-rm", "it is busy\n");
+	assert_int_equal(container_begin(c, a, hooks, &e), 0);
+	assert_string_equal(told->data, "container N1, which an earlier run left, cannot be ended: "
+			    "docker rm: it is busy (exit status 7)\n");
+}
+
 static void test_owners(void **state)
 {
 	/* Those that are not named are this process's. */
@@ -246,13 +260,7 @@ static void test_owners(void **state)
 	assert_int_equal(container_begin(&c, &a, &hooks, &e), 0);
 	check_calls(calls.data);
 	assert_string_equal(told.data, want.data);
-
-	buf_reset(&told);
-	put("bin/ids", "dead\n");
-	put("bin/fail-rm", "it is busy\n");
-	assert_int_equal(container_begin(&c, &a, &hooks, &e), 0);
-	assert_string_equal(told.data, "container N1, which an earlier run left, cannot be ended: docker rm: "
-			    "it is busy (exit status 7)\n");
+	check_busy(&c, &a, &hooks, &told);
 	buf_release(&ids);
 	buf_release(&calls);
 	buf_release(&told);
@@ -278,8 +286,9 @@ static void test_end(void **state)
 		{ { { "here", "" }, { "fail-stop", "no such signal\n" }, { "fail-rm", "it is busy\n" } },
 		  "container box cannot be ended: docker rm: it is busy (exit status 7)",
 		  HERE STOP HERE RM HERE },
-		{ { { "here", "" }, { "deaf", "" }, { "stuck", "" } }, "container box cannot be ended: it is still there after docker rm -f",
-		  HERE STOP HERE RM HERE },
+		{ { { "here", "" }, { "deaf", "" }, { "stuck", "" } },
+		  "container box cannot be ended: "
+		  "it is still there after docker rm -f", HERE STOP HERE RM HERE },
 		{ { { "fail-ps", "no daemon" } }, "docker ps: no daemon (exit status 7)", HERE },
 		{ { { "here", "" }, { "deaf", "" }, { "fallen", "gone\n" } },
 		  "docker ps: gone (exit status 7)", HERE STOP HERE },

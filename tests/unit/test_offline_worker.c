@@ -422,23 +422,74 @@ static void put_in_place(const char *name, const char *text)
 	free(path);
 }
 
+struct program_row {
+	const char *backend, *path, *workers, *given_python, *env_python, *venv, *worker_cmd;
+	const char *nsight; /* NULL: not asked for */
+	char *const *engine;
+	const char *argv, *python, *error;
+};
+
+static void check_program(const struct program_row *row)
+{
+	struct arena a = { 0 };
+	char *path = strdup(getenv("PATH"));
+	struct offline_opts opts = { OFFLINE_DEFAULTS };
+	const struct offline_start how = { .opts = &opts, .backend = row->backend,
+					   .engine_argv = row->engine };
+	const struct { const char *name, *value; } env[] = {
+		{ "PATH", row->path }, { "PROFLLM_WORKERS", row->workers },
+		{ "PROFLLM_PYTHON", row->env_python }, { "VIRTUAL_ENV", row->venv },
+	};
+	const char *nsight = row->nsight;
+	struct offline_program found;
+	struct buf got = { 0 };
+	struct err e = { 0 };
+	int rc;
+
+	for (size_t k = 0; k < sizeof(env) / sizeof(*env); k++)
+		if (!env[k].value)
+			unsetenv(env[k].name);
+		else
+			setenv(env[k].name, in_place(&a, env[k].value), 1);
+	opts.worker_cmd = row->worker_cmd;
+	opts.python = row->given_python;
+	if (nsight)
+		opts.nsight = (struct opt_list){ .v = &nsight, .n = 1, .is_set = true };
+	rc = offline_find(&how, &a, &found, &e);
+	setenv("PATH", path, 1);
+	free(path);
+	assert_int_equal(rc, row->error ? -1 : 0);
+	if (row->error) {
+		assert_int_equal(e.code, ERR_USAGE);
+		assert_true(str_starts(str_of(e.text), str_of(in_place(&a, row->error))));
+	} else {
+		for (char **word = found.argv; *word; word++)
+			buf_printf(&got, "%s%s", got.len ? " " : "", *word);
+		assert_string_equal(got.data, in_place(&a, row->argv));
+		assert_int_equal(found.is_wrapped, row->nsight != NULL);
+		if (row->python)
+			assert_string_equal(found.python, in_place(&a, row->python));
+		else
+			assert_null(found.python);
+	}
+	buf_release(&got);
+	arena_release(&a);
+}
+
 static void programs(void **state)
 {
 #define NSYS "nsys profile --trace-fork-before-exec=true --cuda-graph-trace=node"
 	static char cuda[] = "cuda", torch[] = "torch", profiler[] = "--profiler-config.profiler";
-	static char *const by_cuda[] = { profiler, cuda, NULL }, *const by_torch[] = { profiler, torch, NULL };
+	static char *const by_cuda[] = { profiler, cuda, NULL };
+	static char *const by_torch[] = { profiler, torch, NULL };
 	static char *const none[] = { NULL };
-	static const struct {
-		const char *backend, *path, *workers, *given_python, *env_python, *venv, *worker_cmd;
-		const char *nsight; /* NULL: not asked for */
-		char *const *engine;
-		const char *argv, *python, *error;
-	} row[] = {
+	static const struct program_row row[] = {
 		{ "sim", "@/none", .argv = "# sim --engine-worker" },
 		{ "other", "@/none", .worker_cmd = "run 'a b' -c", .argv = "run a b -c" },
 		{ "other", "@/none", .worker_cmd = " ", .error = "--worker-cmd is empty" },
 		{ "other", "@/none", .worker_cmd = "a 'b", .error = "--worker-cmd: " },
-		{ "other", "@/none", .error = "--backend other needs --worker-cmd, the program that drives the engine" },
+		{ "other", "@/none", .error = "--backend other needs --worker-cmd, the program that "
+		  "drives the engine" },
 		{ "llama", "@/none", .workers = "@/w", .argv = "@/w/llama_worker" },
 		{ "vllm", "@/none", .workers = "@/w", .given_python = "py1", .env_python = "py2",
 		  .argv = "py1 @/w/vllm_worker.py", .python = "py1" },
@@ -463,54 +514,10 @@ static void programs(void **state)
 		{ "other", "@/nsys", .nsight = "out", .engine = by_cuda, .worker_cmd = "w", .argv = NSYS
 		  " --capture-range=cudaProfilerApi --capture-range-end=repeat -o out w" },
 	};
-	char *path = strdup(getenv("PATH"));
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
-		struct arena a = { 0 };
-		struct offline_opts opts = { OFFLINE_DEFAULTS };
-		const struct offline_start how = { .opts = &opts, .backend = row[i].backend,
-						   .engine_argv = row[i].engine };
-		const struct { const char *name, *value; } env[] = {
-			{ "PATH", row[i].path }, { "PROFLLM_WORKERS", row[i].workers },
-			{ "PROFLLM_PYTHON", row[i].env_python }, { "VIRTUAL_ENV", row[i].venv },
-		};
-		const char *nsight = row[i].nsight;
-		struct offline_program found;
-		struct buf got = { 0 };
-		struct err e = { 0 };
-		int rc;
-
-		for (size_t k = 0; k < sizeof(env) / sizeof(*env); k++)
-			if (!env[k].value)
-				unsetenv(env[k].name);
-			else
-				setenv(env[k].name, in_place(&a, env[k].value), 1);
-		opts.worker_cmd = row[i].worker_cmd;
-		opts.python = row[i].given_python;
-		if (nsight)
-			opts.nsight = (struct opt_list){ .v = &nsight, .n = 1, .is_set = true };
-		rc = offline_find(&how, &a, &found, &e);
-		setenv("PATH", path, 1);
-		assert_int_equal(rc, row[i].error ? -1 : 0);
-		if (row[i].error) {
-			assert_int_equal(e.code, ERR_USAGE);
-			assert_int_equal(strncmp(e.text, in_place(&a, row[i].error), strlen(in_place(&a,
-					 row[i].error))), 0);
-		} else {
-			for (char **word = found.argv; *word; word++)
-				buf_printf(&got, "%s%s", got.len ? " " : "", *word);
-			assert_string_equal(got.data, in_place(&a, row[i].argv));
-			assert_int_equal(found.is_wrapped, row[i].nsight != NULL);
-			if (row[i].python)
-				assert_string_equal(found.python, in_place(&a, row[i].python));
-			else
-				assert_null(found.python);
-		}
-		buf_release(&got);
-		arena_release(&a);
-	}
-	free(path);
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++)
+		check_program(&row[i]);
 }
 
 static int set_up(void **state)

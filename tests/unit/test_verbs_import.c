@@ -49,7 +49,8 @@ static void runs(void **state)
 }
 
 #define SEARCH(which, more) "suite: s\nserver: {command: sim, tokenizer: sim, decode_base_us: 40000}\n" \
-	"benchmark: {tokenizer: sim, ready_check_timeout_sec: 0}\n" RUN_QUIET "import: {files: search.json, select: " which ", adaptive: true, " \
+	"benchmark: {tokenizer: sim, ready_check_timeout_sec: 0}\n" RUN_QUIET \
+	"import: {files: search.json, select: " which ", adaptive: true, " \
 	"sla_tpot_ms: 5000, prompts_per_concurrency: 1, " more "}\n"
 
 /* Three requests run at once: from the fourth on they wait for others' ends, 0.48 s. */
@@ -64,7 +65,8 @@ static void searches(void **state)
 		  .how = RUN_SORTED, .files = "most.d/upstream/serving_one_qps_inf_sla_summary.json" },
 		{ "never", SEARCH("serving_one", "sla_ttft_ms: 0.001"), .how = RUN_SORTED,
 		  .files = "never.d/upstream/serving_one_qps_inf_sla_summary.json" },
-		{ "repeated", SEARCH("serving_one", "sla_ttft_ms: 5000") "repeat: 2\n", .how = RUN_SORTED | RUN_NO_DOCUMENT },
+		{ "repeated", SEARCH("serving_one", "sla_ttft_ms: 5000") "repeat: 2\n",
+		  .how = RUN_SORTED | RUN_NO_DOCUMENT },
 	};
 
 	(void)state;
@@ -133,10 +135,12 @@ static int setup(void **state)
 		return -1;
 	run_write("serving.json", serving);
 	run_write("latency.json", latency);
-	run_write("search.json", "[{\"test_name\": \"serving_few\", \"qps_list\": [\"inf\"], \"max_concurrency_list\": [2], "
-		  SMALL("12") "}, {\"test_name\": \"serving_one\", \"qps_list\": [\"inf\"], \"max_concurrency_list\": [1], " SMALL("2") "}]");
+	run_write("search.json", "[{\"test_name\": \"serving_few\", \"qps_list\": [\"inf\"], "
+		  "\"max_concurrency_list\": [2], " SMALL("12") "}, {\"test_name\": \"serving_one\", "
+		  "\"qps_list\": [\"inf\"], \"max_concurrency_list\": [1], " SMALL("2") "}]");
 	run_write("throughput.json", throughput);
 	return 0;
 }
 
-RUN_MAIN(setup, cmocka_unit_test(runs), cmocka_unit_test(searches), cmocka_unit_test(plans), cmocka_unit_test(refused))
+RUN_MAIN(setup, cmocka_unit_test(runs), cmocka_unit_test(searches), cmocka_unit_test(plans),
+	 cmocka_unit_test(refused))

@@ -17,9 +17,11 @@ static void datasets(void **state)
 	};
 
 	(void)state;
-	run_write("said.json", "[{\"id\": \"a\", \"messages\": [{\"role\": \"user\", \"content\": \"first 1\"}, {\"role\": "
-		  "\"assistant\", \"content\": \"yes\"}, {\"role\": \"user\", \"content\": \"then\"}, {\"role\": \"assistant\", "
-		  "\"content\": \"no\"}]}]");
+	run_write("said.json", "[{\"id\": \"a\", \"messages\": ["
+		  "{\"role\": \"user\", \"content\": \"first 1\"}, "
+		  "{\"role\": \"assistant\", \"content\": \"yes\"}, "
+		  "{\"role\": \"user\", \"content\": \"then\"}, "
+		  "{\"role\": \"assistant\", \"content\": \"no\"}]}]");
 	RUN_CHECK_ALL(row);
 }
 
