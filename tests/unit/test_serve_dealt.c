@@ -21,7 +21,7 @@
 #include "host/ranks/ranks.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
-#define N        3
+#define N 3
 #define COMMON                                                                                    \
 	"--model sim --tokenizer sim --temperature 0 --random-input-len 8 --random-output-len 4 " \
 	"--ready-check-timeout-sec 0 --request-id-prefix t- --prompt-salt none --timestamps user "
@@ -241,13 +241,13 @@ static void one_is_lost(void **state)
 	release_all(r);
 }
 
-/* One that cannot begin once all were ready: the others do not wait for it. */
 static void on_line(void *self, const char *text)
 {
 	if (strncmp(text, "Starting main", 13) == 0)
 		on_sample(self, NULL);
 }
 
+/* One that cannot begin once all were ready: the others do not wait for it. */
 static void one_fails_at_the_start(void **state)
 {
 	struct run r[N];
