@@ -257,7 +257,7 @@ static bool reads_too_slowly(struct line *l, int64_t now_ns)
 	uint64_t before = l->taken;
 	bool is_unix = !*l->local;
 
-	if (is_unix && has_moved(l))
+	if (is_unix && has_moved(l) && now_ns > l->looked_ns)
 		l->looked_ns = now_ns;
 	if (is_unix || took < WEB_READ_SECONDS * 1000000000ll)
 		return now_ns - l->looked_ns >= WEB_READ_SECONDS * 1000000000ll;

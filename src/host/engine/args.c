@@ -65,7 +65,8 @@ bool engine_name_is(const char *name, struct str typed)
 const struct engine_arg *engine_arg_find(struct str name)
 {
 	for (size_t i = 0; i < engine_arg_count; i++)
-		if (engine_name_is(engine_args[i].name, name))
+		if (name.n && engine_args[i].name[0] == dashed(name.p[0]) &&
+		    engine_name_is(engine_args[i].name, name))
 			return &engine_args[i];
 	return NULL;
 }

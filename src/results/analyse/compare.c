@@ -303,31 +303,41 @@ struct names {
 	struct buf key, name;
 };
 
+static bool has_part(const struct names *n, size_t k)
+{
+	return !n->is_load || str_starts(n->m->key[k], STR("benchmark."));
+}
+
+/* Spells the run's name, as "max_num_seqs=64, dtype=bfloat16". */
+static const char *spell_name(struct names *n, size_t run)
+{
+	const struct matching *m = n->m;
+	struct arena scratch = { 0 };
+
+	buf_reset(&n->name);
+	for (size_t k = 0; k < m->n_keys; k++)
+		if (has_part(n, k))
+			buf_printf(&n->name, "%s%.*s=%s", n->name.len ? ", " : "", (int)n->word[k].n,
+				   n->word[k].p, series_text(&scratch, m->key[k],
+				   m->value[k * m->total + run], m->release[run]));
+	arena_release(&scratch);
+	return arena_text(m->r->arena, buf_str(&n->name));
+}
+
 /* NULL: no column of the key is included. */
 static const char *name_of(struct names *n, size_t run)
 {
 	const struct matching *m = n->m;
-	struct arena scratch = { 0 };
-	size_t parts = 0;
 	uint64_t at;
 
 	buf_reset(&n->key);
-	buf_reset(&n->name);
-	for (size_t k = 0; k < m->n_keys; k++) {
-		struct value v = m->value[k * m->total + run];
-
-		if (n->is_load && !str_starts(m->key[k], STR("benchmark.")))
-			continue;
-		buf_printf(&n->key, "%d %s\n", v.kind, parts_cell_text(&scratch, v));
-		buf_add_text(&n->name, parts++ ? ", " : "");
-		buf_add_str(&n->name, n->word[k]);
-		buf_printf(&n->name, "=%s", series_text(&scratch, m->key[k], v, m->release[run]));
-	}
-	arena_release(&scratch);
-	if (!parts)
+	for (size_t k = 0; k < m->n_keys; k++)
+		if (has_part(n, k))
+			parts_add_key(&n->key, m->value[k * m->total + run]);
+	if (!n->key.len)
 		return n->is_load ? NULL : "all runs";
 	if (!map_get(&n->texts, buf_str(&n->key), &at)) {
-		at = (uint64_t)(uintptr_t)arena_text(m->r->arena, buf_str(&n->name));
+		at = (uint64_t)(uintptr_t)spell_name(n, run);
 		map_put(&n->texts, arena_str(m->r->arena, buf_str(&n->key)), at);
 	}
 	return (const char *)(uintptr_t)at;
@@ -364,18 +374,25 @@ static bool have_common(const struct matching *m, size_t k, const size_t *first,
 {
 	const struct value *v = m->value + k * m->total;
 	size_t from_a = first[a], n_a = m->side[a].n, from_b = first[b], n_b = m->side[b].n;
-	struct arena scratch = { 0 };
+	struct arena keys = { 0 };
 	struct map seen = { 0 };
+	struct buf key = { 0 };
 	bool is_common = false;
 
-	for (size_t i = 0; i < n_a; i++)
-		map_put(&seen, str_of(arena_printf(&scratch, "%d %s", v[from_a + i].kind,
-						   parts_cell_text(&scratch, v[from_a + i]))), 0);
-	for (size_t i = 0; i < n_b && !is_common; i++)
-		is_common = map_get(&seen, str_of(arena_printf(&scratch, "%d %s", v[from_b + i].kind,
-				    parts_cell_text(&scratch, v[from_b + i]))), NULL);
+	for (size_t i = 0; i < n_a; i++) {
+		buf_reset(&key);
+		parts_add_key(&key, v[from_a + i]);
+		if (!map_get(&seen, buf_str(&key), NULL))
+			map_put(&seen, arena_str(&keys, buf_str(&key)), 0);
+	}
+	for (size_t i = 0; i < n_b && !is_common; i++) {
+		buf_reset(&key);
+		parts_add_key(&key, v[from_b + i]);
+		is_common = map_get(&seen, buf_str(&key), NULL);
+	}
 	map_release(&seen);
-	arena_release(&scratch);
+	arena_release(&keys);
+	buf_release(&key);
 	return is_common;
 }
 
