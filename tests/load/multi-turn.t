@@ -101,6 +101,23 @@ for my $case (@orders) {
 	is($run->{status}, 0, "$name: exit status 0");
 }
 
+# What the warm-up sent is no part of the main run, but its answers are what second turns continue:
+# each of them has 7 cached tokens of 6 whole blocks (100 tokens of a prompt and 2 of an answer).
+{
+	my $run = turns([4, 4], undef, '--warmup-step', '--save-result', '--result-dir', "$dir/warm",
+		'--result-filename', 'result.json', '--record', "$dir/warm.record");
+	my ($out, $result) = ($run->{out}, read_json("$dir/warm/result.json"));
+	my $again = (profllm('bench', 'score', "$dir/warm.record"))[1];
+
+	is_deeply([@{$result}{qw(num_prompts completed failed)},
+		@{ $result->{sessions} }{qw(n completed unfinished turns turns_unsent)}],
+		[2, 2, 0, 2, 2, 0, 2, 0], '--warmup-step: the conversations that it began are complete');
+	is($result->{sessions}{reuse_efficiency}, 7 / 96, '... and so is what they reused');
+	unlike($out, qr/[Uu]nsent|Never sent/, '... nothing is called unsent');
+	is_deeply([$out =~ /^ +(\d+) +\d+ +[\d.]+ .* 7\.0$/mg], [2], '... the first turns have no row');
+	like($again, qr/reusable ones \(%\): +7\.29/, '... also scored again');
+}
+
 # S8: the history is what the server said. S9: lengths are the data's, whatever it said.
 {
 	my $run = turns($four, sub { 'A' }, '-k', 2);

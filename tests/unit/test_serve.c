@@ -434,7 +434,6 @@ static void missing_counts_are_estimated(void **state)
 		{ 0, 30, 50, 50, REQ_DONE, ROW_HAS_USAGE },
 		{ 0, 2, 0, 0, REQ_DONE, 0 },
 		{ 0, 30, 9, 9, REQ_FAILED, 0 },
-		{ 5, 40, 33, 33, REQ_DONE, 0 }, /* the turn before was answered in the warm-up */
 	};
 	struct request_row row[sizeof(of) / sizeof(*of)] = { 0 };
 	struct record r = { .row = row, .n_rows = sizeof(of) / sizeof(*of) };

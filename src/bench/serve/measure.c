@@ -437,7 +437,7 @@ int stage_run_main(struct stage *s, struct err *e)
 
 	s->now = STAGE_MAIN;
 	s->progress = progress;
-	s->total = p->plan.n;
+	s->total = p->plan.n - (s->opts->multi_turn ? multi_turn_rows(s) : 0);
 	s->began_ns = 0;
 	how.salt_round = s->run;
 	how.elsewhere = s->elsewhere;

@@ -200,8 +200,8 @@ int multi_turn_requests(struct stage *s, struct err *e)
 								   : "conversations";
 	fill_samples(m, &p->workload);
 	describe(s, &m->conversations);
-	m->serve->num_prompts = (int64_t)p->workload.n;
 	m->sessions = p->workload.sessions;
+	m->serve->num_prompts = (int64_t)p->workload.n - multi_turn_rows(s);
 	m->workload = &p->workload;
 	stage_made(s);
 	return 0;
@@ -293,9 +293,18 @@ static uint32_t pick(void *self, uint32_t client, uint32_t ended, const struct r
 		*gap_s = next.pause_s;
 		if (!m->is_warming_up)
 			m->client[entry] = client;
+		if (!m->is_warming_up && m->o->warmup_step && next.turn == 1)
+			m->record->row[entry].history = m->first_row + next.conversation;
 	}
 	pthread_mutex_unlock(&m->lock);
 	return entry;
+}
+
+/* The warm-up sent them: nothing of them belongs to the main run. */
+static void leave_out_first_turns(const struct multi_turn *m)
+{
+	for (size_t i = 0; i < m->sessions->n_sessions; i++)
+		record_finish(&m->record->row[m->sessions->session[i].first], REQ_UNSENT);
 }
 
 /* The longest timeout of all requests applies to each: a transport has only one. */
@@ -349,11 +358,18 @@ void multi_turn_load(struct stage *s, struct load_opts *opts)
 
 	m->client = mem_array(s->point->plan.n, sizeof(*m->client));
 	m->is_wrong = mem_array(s->point->plan.n, sizeof(*m->is_wrong));
+	if (m->o->warmup_step)
+		leave_out_first_turns(m);
 	drive(m, turn_order_new(&m->order, m->n_turns, m->sessions->n_sessions,
 				m->o->warmup_step ? m->queue : NULL, m->n_queue), opts);
 }
 
 /* ---- the warm-up step ---- */
+
+static const struct request_row *row_of(const struct point *p, uint32_t entry)
+{
+	return &p->record.row[entry];
+}
 
 static struct turn_order *first_turns(const struct multi_turn *m)
 {
@@ -400,6 +416,13 @@ int multi_turn_warm_up(struct stage *s, struct err *e)
 	stage_say(s, "Warming up with the first turn of each conversation...");
 	m->record = &s->point->record;
 	m->first_row = record_add_rows(&s->point->record, plan.n);
+	for (uint32_t i = 0; i < plan.n; i++) {
+		const struct request_row *of = row_of(s->point, plan.entry[i].sample);
+		struct request_row *row = &s->point->record.row[m->first_row + i];
+
+		row->prompt_tokens = row->sample_prompt_tokens = of->sample_prompt_tokens;
+		row->asked_tokens = of->asked_tokens;
+	}
 	rc = send_first_turns(s, &plan, e);
 	plan_release(&plan);
 	if (rc == 0 && m->n_queue == 0 && !stage_is_cancelled(s))
@@ -418,11 +441,6 @@ void multi_turn_release(struct multi_turn *m)
 }
 
 /* ---- results ---- */
-
-static const struct request_row *row_of(const struct point *p, uint32_t entry)
-{
-	return &p->record.row[entry];
-}
 
 static bool is_answered(const struct multi_turn *m, const struct point *p, uint32_t entry)
 {

@@ -67,7 +67,7 @@ struct multi_turn {
 	size_t n_warmup;
 	unsigned compat;
 	bool sends_ids;                /* --request-id-prefix was given */
-	struct serve_opts *serve;      /* whose num_prompts becomes the number of turns */
+	struct serve_opts *serve;      /* whose num_prompts becomes the turns to send */
 
 	/* Made by the stages. */
 	struct conversations conversations;
@@ -79,9 +79,9 @@ struct multi_turn {
 	size_t n_queue;
 	double warmup_s;               /* how long it took; NAN: there was none */
 	const struct sessions *sessions;
-	const struct record *record;
+	struct record *record;
 	const struct workload *workload;
-	uint32_t first_row;            /* of entry 0 */
+	uint32_t first_row;            /* of the warm-up: its entry 0 */
 	bool is_warming_up;
 	pthread_mutex_t lock;          /* of turns */
 	atomic_bool is_closed;         /* never set; load_opts.close */

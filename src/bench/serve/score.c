@@ -74,9 +74,8 @@ static void add_history(const struct record *r, struct request_row *row)
 
 	if (row->history == RECORD_NONE || row->state != REQ_DONE || row->flags & ROW_HAS_USAGE)
 		return;
-	before = &r->row[row->history]; /* has a lower index: it is complete */
-	if (before->state != REQ_DONE) /* the warm-up of bench multi-turn sent it, in another row */
-		return;
+	/* It is complete: it has a lower index, or is a first turn that a warm-up sent. */
+	before = &r->row[row->history];
 	stated = (int64_t)row->sample_prompt_tokens - before->sample_prompt_tokens;
 	surplus = (int64_t)before->output_tokens - before->asked_tokens;
 	prompt = (int64_t)before->prompt_tokens + stated + surplus;

@@ -233,7 +233,8 @@ static void turn_table(const struct metrics_sessions *s, struct buf *out)
 	buf_printf(out, "%9s %8s %9s %9s %9s %10s %9s %8s %8s\n", "Turn", "Requests", "Mean TTFT",
 		   "Med. TTFT", "Mean TPOT", "Mean E2EL", "Context", "Cached", "Cached %");
 	for (size_t i = 0; i < n; i++)
-		turn_row(&row[i], out);
+		if (row[i].n) /* the first turns are not of this run after --warmup-step */
+			turn_row(&row[i], out);
 	add_summary(s, &text);
 	if (text.len)
 		buf_printf(out, "%s\n", text.data);
