@@ -166,6 +166,7 @@ static void what_cannot_start(void **state)
 	const struct keeper_opts o = { .argv = argv, .out_fd = -1, .err_fd = -1, .follow_fd = -1 };
 	struct keeper *k = NULL;
 	struct err e = { 0 };
+	char *us = program_invocation_name;
 	int error = 0;
 
 	(void)state;
@@ -175,6 +176,12 @@ static void what_cannot_start(void **state)
 	argv[0] = folder;
 	assert_int_equal(keeper_start(&o, &k, &error, &e), -1);
 	assert_int_equal(error, EACCES);
+	/* A program whose main() does not know the keeper's word starts itself once, not for ever. */
+	program_invocation_name = (char[]){ "profllm-keeper" };
+	argv[0] = (char[]){ "true" };
+	assert_int_equal(keeper_start(&o, &k, &error, &e), -1);
+	assert_string_equal(e.text, "cannot start true: this process is a keeper");
+	program_invocation_name = us;
 }
 
 /* TERM would do, but the grace is long: hurry means KILL. */

@@ -107,7 +107,7 @@ static void free_marked(char **all)
 /* It has none of the caller's other descriptors. */
 static int spawn(const char *program, const int fd[KEEPER_FDS], char *const *envp, pid_t *pid)
 {
-	char *argv[] = { (char[]){ "profllm-keeper" }, (char[]){ KEEPER_WORD }, NULL };
+	char *argv[] = { (char[]){ KEEPER_NAME }, (char[]){ KEEPER_WORD }, NULL };
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t how;
 	int rc;
@@ -136,6 +136,11 @@ static int start_keeper(const struct keeper_opts *o, struct keeper *k, struct er
 	empty = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (orders < 0)
 		goto done;
+	/* A main() that does not know KEEPER_WORD would start itself again and again. */
+	if (strcmp(program_invocation_name, KEEPER_NAME) == 0) {
+		err_set(e, ERR_RUN, "cannot start %s: this process is a keeper", o->argv[0]);
+		goto done;
+	}
 	if (empty < 0 || pipe2(control, O_CLOEXEC) < 0 || pipe2(report, O_CLOEXEC) < 0 ||
 	    fcntl(report[0], F_SETFL, O_NONBLOCK) < 0) {
 		err_set(e, ERR_RUN, "cannot start %s: %s", o->argv[0], strerror(errno));

@@ -12,6 +12,8 @@
 #pragma once
 #include <stdint.h>
 
+#define KEEPER_NAME "profllm-keeper"
+
 enum keeper_fd {
 	KEEPER_ORDERS = 0,  /* /dev/null once it has been read */
 	KEEPER_OUT = 1,     /* the program's standard output and error */

@@ -149,7 +149,7 @@ static int prepare_life(struct life *l)
 	    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		return -1;
 	close(empty);
-	prctl(PR_SET_NAME, "profllm-keeper", 0, 0, 0);
+	prctl(PR_SET_NAME, KEEPER_NAME, 0, 0, 0);
 	for (int fd = KEEPER_CONTROL; fd < KEEPER_FDS; fd++)
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
 	if (l->follows && fstat(KEEPER_OUT, &log) == 0)
