@@ -122,6 +122,8 @@ static void limited(void **state)
 		{ TWO("'$PROFLLM sim --port $P'",
 		      "'/nonexistent/x --api-key a-secret-of-many-letters --port $R'"), .status = 2,
 		  .mask = VERB_TIMES, .env = "TMPDIR=$DIR/own" },
+		{ TWO("'$PROFLLM sim --port $P'", "'$PROFLLM sim --port $R'"), .status = 1,
+		  .mask = VERB_TIMES, .env = "TMPDIR=$DIR/none" },
 		{ TWO("'$PROFLLM sim --port $P --none'", "'$PROFLLM sim --port $R'"), .status = 2, .mask = VERB_TIMES,
 		  .env = "TMPDIR=$DIR/own" },
 	};

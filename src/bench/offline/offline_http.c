@@ -194,6 +194,7 @@ static int choose_log(struct http *h, const struct offline_start *how, struct er
 	const char *path = how->opts->worker_log, *in = getenv("TMPDIR");
 	int fd;
 
+	in = in && *in ? in : "/tmp";
 	if (path) {
 		h->log_path = file_is_dir(path) ?
 			arena_printf(&h->arena, "%s/%s.log", path,
@@ -201,10 +202,11 @@ static int choose_log(struct http *h, const struct offline_start *how, struct er
 			arena_text(&h->arena, str_of(path));
 		return 0;
 	}
-	h->log_path = arena_printf(&h->arena, "%s/profllm_server_XXXXXX", in && *in ? in : "/tmp");
+	h->log_path = arena_printf(&h->arena, "%s/profllm_server_XXXXXX", in);
 	fd = mkstemp((char *)(uintptr_t)h->log_path);
 	if (fd < 0)
-		return err_set(e, ERR_IO, "%s: %s", h->log_path, strerror(errno));
+		return err_set(e, ERR_IO, "cannot write the server's log to %s: %s; give --worker-log",
+			       in, strerror(errno));
 	close(fd);
 	h->is_log_ours = true;
 	return 0;

@@ -260,6 +260,7 @@ static int measure(struct stage *s, struct err *e)
 static int measure_all(struct stage *s, struct err *e)
 {
 	struct point *p = s->point;
+	int rc;
 
 	if (measure(s, e) < 0)
 		return -1;
@@ -276,7 +277,10 @@ static int measure_all(struct stage *s, struct err *e)
 		p->stream = NULL;
 		record_info_release(&p->info);
 		record_release(&p->record);
-		if (stage_make_record(s, e) < 0 || measure(s, e) < 0)
+		rc = stage_make_record(s, e);
+		if (s->hooks->ranks)
+			rc = ranks_agree(s->hooks->ranks, rc, e);
+		if (rc < 0 || measure(s, e) < 0)
 			return -1;
 	}
 	return 0;

@@ -67,14 +67,16 @@ static int choose_log(struct ab_servers *s, unsigned side, struct err *e)
 	const char *in = getenv("TMPDIR");
 	int fd;
 
+	in = in && *in ? in : "/tmp";
 	if (s->opts->log_dir) {
 		s->log[side] = arena_printf(&s->arena, "%s/%s.log", s->opts->log_dir, side ? "b" : "a");
 		return 0;
 	}
-	s->log[side] = arena_printf(&s->arena, "%s/profllm_server_XXXXXX", in && *in ? in : "/tmp");
+	s->log[side] = arena_printf(&s->arena, "%s/profllm_server_XXXXXX", in);
 	fd = mkstemp(s->log[side]);
 	if (fd < 0)
-		return err_set(e, ERR_IO, "%s: %s", s->log[side], strerror(errno));
+		return err_set(e, ERR_IO, "cannot write the log of server %s to %s: %s; give "
+			       "--server-logs", side_names[side], in, strerror(errno));
 	close(fd);
 	s->is_log_ours[side] = true;
 	return 0;
