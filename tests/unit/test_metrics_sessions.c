@@ -149,6 +149,8 @@ static void ttft_grows_with_context(void **state)
 			assert_true(isnan(m.sessions.context_slope_ms));
 		else
 			NEAR(m.sessions.context_slope_ms, 3);
+		if (!k)
+			assert_true(m.sessions.context_slope_error_ms < 1e-3);
 		metrics_release(&m);
 		record_release(&r);
 	}
@@ -263,6 +265,56 @@ static void many_turns_are_ranges(void **state)
 	record_release(&r);
 }
 
+static double uniform(uint64_t *state)
+{
+	*state = *state * 6364136223846793005u + 1442695040888963407u;
+	return ((double)(*state >> 11) + 0.5) / 9007199254740992.0;
+}
+
+/*
+ * How many of 1,000 runs name a trend: conversations of three or four turns whose TTFT is
+ * exponential, 100 ms on average and so much more for each turn.
+ */
+static int named_trends(uint16_t turns, uint32_t conversations, double growth)
+{
+	struct metrics_opts o = opts();
+	uint64_t state = turns + conversations;
+	struct metrics m;
+	int named = 0;
+
+	for (int trial = 0; trial < 1000; trial++) {
+		begin();
+		for (uint32_t k = 0; k < turns * conversations; k++) {
+			uint16_t t = (uint16_t)(k % turns);
+			struct request_row *row = add(k / turns, t, t ? k - 1 : RECORD_NONE, 1, 19,
+						      REQ_DONE);
+
+			row->first_event_ns = row->sent_ns + (int64_t)((-log(uniform(&state)) * 100 +
+								       growth * t) * S / 1000);
+			row->prompt_tokens = 100u * t;
+		}
+		metrics_score(&m, &r, &o);
+		assert_true(m.sessions.knows_growth);
+		assert_int_equal(isnan(m.sessions.ttft_growth_error_ms), turns * conversations < 4);
+		named += m.sessions.is_growth_clear;
+		metrics_release(&m);
+		record_release(&r);
+	}
+	return named;
+}
+
+/* Where there is no trend, one run in twenty may name one; a large one is found. */
+static void trends_are_named_when_there_are_some(void **state)
+{
+	(void)state;
+	assert_int_equal(named_trends(3, 1, 0), 0); /* two requests tell nothing */
+	assert_in_range(named_trends(3, 8, 0), 0, 60);
+	assert_in_range(named_trends(4, 6, 0), 0, 60);
+	assert_in_range(named_trends(12, 2, 0), 0, 60);
+	assert_in_range(named_trends(3, 10, 400), 900, 1000);
+	assert_in_range(named_trends(12, 2, 100), 900, 1000);
+}
+
 /* A session is good when every turn is, and when it was short enough. */
 static void goodput_is_of_whole_sessions(void **state)
 {
@@ -296,6 +348,7 @@ int main(void)
 		cmocka_unit_test(turns_are_summed_apart),
 		cmocka_unit_test(first_turns_are_apart),
 		cmocka_unit_test(many_turns_are_ranges),
+		cmocka_unit_test(trends_are_named_when_there_are_some),
 		cmocka_unit_test(goodput_is_of_whole_sessions),
 	};
 

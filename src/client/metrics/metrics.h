@@ -332,8 +332,11 @@ struct metrics_sessions {
 	 */
 	double reusable_share, reuse_efficiency;
 	struct metrics_spread first_ttft, later_ttft; /* of successes: turn 0, and all others */
-	/* TTFT in ms per 1,000 prompt tokens, by least squares; NAN: all prompts have one length */
-	double context_slope_ms;
+	/*
+	 * TTFT in ms per 1,000 prompt tokens, by least squares; NAN: all prompts have one length.
+	 * Its standard error, NAN with two requests, and half of its 95 % interval (Student's t).
+	 */
+	double context_slope_ms, context_slope_error_ms, context_margin_ms;
 	struct metrics_stats growth;   /* prompt tokens minus those of the turn it continues */
 	struct metrics_spread gap_lag; /* due to sent, of turns that follow others */
 	uint32_t bad_calls;            /* turns with a malformed tool call */
@@ -345,10 +348,10 @@ struct metrics_sessions {
 	size_t n_ranges;
 	/*
 	 * Without the first turn, whose prompt is seldom cached: slope of the turns' median TTFT,
-	 * by least squares weighted by their successes, with its standard error (0 for two turns);
-	 * and cached_share.
+	 * by least squares weighted by their successes, with its standard error (NAN for two
+	 * requests), and whether its 95 % interval excludes 0 (is_growth_clear); and cached_share.
 	 */
-	bool knows_growth, is_later_cache_known;
+	bool knows_growth, is_growth_clear, is_later_cache_known;
 	double ttft_growth_per_turn_ms, ttft_growth_error_ms, later_cached_share;
 };
 

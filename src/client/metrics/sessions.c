@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/base/mem.h"
+#include "core/stats/significance.h"
 #include "core/stats/stats.h"
 
 /* Elements by a key: those of key k are member[start[k]..start[k + 1]), in row order. */
@@ -160,15 +161,20 @@ static void score_ranges(struct metrics *m, const struct record *r, const struct
 	assert(s->n_ranges <= METRICS_TURN_RANGES_MAX);
 }
 
-/* A line through the turns' median TTFT from the second turn on. */
+/*
+ * A line through the turns' median TTFT from the second turn on, weighted by their n requests. The
+ * variance of such a median is pi/2 times that of a mean, of n normal values. It is estimated from
+ * the requests around their turn's mean and from the medians around the line, with n - 2 degrees of
+ * freedom in all; if the medians alone say more, the line does not fit, and they count.
+ */
 static void fit_ttft(struct metrics_sessions *s)
 {
-	double n = 0, x = 0, y = 0, xx = 0, xy = 0, yy = 0, spread, slope, rest;
+	double n = 0, x = 0, y = 0, xx = 0, xy = 0, yy = 0, within = 0, spread, slope, rest, variance;
 	uint32_t turns = 0;
 
 	for (size_t k = 1; k < s->n_turns; k++) {
-		double weight = s->by_turn[k].completed, turn = (double)k;
-		double ms = s->by_turn[k].block[BLOCK_TTFT].median_ms;
+		const struct metrics_summary *ttft = &s->by_turn[k].block[BLOCK_TTFT];
+		double weight = s->by_turn[k].completed, turn = (double)k, ms = ttft->median_ms;
 
 		if (!s->by_turn[k].completed)
 			continue;
@@ -179,16 +185,23 @@ static void fit_ttft(struct metrics_sessions *s)
 		xx += weight * turn * turn;
 		xy += weight * turn * ms;
 		yy += weight * ms * ms;
+		within += weight * ttft->std_ms * ttft->std_ms;
 	}
 	spread = n * xx - x * x;
 	if (turns < 2 || spread <= 0)
 		return;
 	s->knows_growth = true;
 	s->ttft_growth_per_turn_ms = slope = (n * xy - x * y) / spread;
+	s->ttft_growth_error_ms = NAN;
+	if (n <= 2)
+		return;
 	/* Weighted squares that the line leaves; rounding may make them negative. */
-	rest = yy - y * y / n - slope * slope * spread / n;
-	if (turns > 2 && rest > 0)
-		s->ttft_growth_error_ms = sqrt(rest / (turns - 2) * n / spread);
+	rest = fmax(yy - y * y / n - slope * slope * spread / n, 0);
+	variance = (M_PI / 2 * within + rest) / (n - 2);
+	if (turns > 2)
+		variance = fmax(variance, rest / (turns - 2));
+	s->ttft_growth_error_ms = sqrt(variance * n / spread);
+	s->is_growth_clear = fabs(slope) > student_quantile(0.975, n - 2) * s->ttft_growth_error_ms;
 }
 
 static void score_later_cache(struct metrics_sessions *s)
@@ -402,23 +415,34 @@ static uint32_t reusable_tokens(const struct request_row *before)
 }
 
 /* The line of least squares through TTFT over prompt tokens of all turns that succeeded. */
-static double context_slope_ms(const struct metrics *m, const struct record *r)
+static void fit_context(struct metrics *m, const struct record *r)
 {
-	double n = 0, x_mean = 0, y_mean = 0, xx = 0, xy = 0;
+	double n = 0, x_mean = 0, y_mean = 0, xx = 0, xy = 0, yy = 0, slope;
 
+	m->sessions.context_slope_ms = m->sessions.context_slope_error_ms = NAN;
 	for (uint32_t i = 0; i < m->n; i++) {
 		const struct request_row *row = &r->row[m->row[i]];
-		double dx = row->prompt_tokens - x_mean;
+		double dx = row->prompt_tokens - x_mean, dy = m->ttft[i] - y_mean;
 
 		if (row->session == RECORD_NONE || !metrics_is_success(row))
 			continue;
 		n++;
 		x_mean += dx / n;
-		y_mean += (m->ttft[i] - y_mean) / n;
+		y_mean += dy / n;
 		xx += dx * (row->prompt_tokens - x_mean);
 		xy += dx * (m->ttft[i] - y_mean);
+		yy += dy * (m->ttft[i] - y_mean);
 	}
-	return xx > 0 ? xy / xx * 1e6 : NAN;
+	if (!(xx > 0))
+		return;
+	slope = xy / xx;
+	m->sessions.context_slope_ms = slope * 1e6;
+	if (n > 2) {
+		m->sessions.context_slope_error_ms =
+			sqrt(fmax(yy - slope * xy, 0) / (n - 2) / xx) * 1e6;
+		m->sessions.context_margin_ms =
+			student_quantile(0.975, n - 2) * m->sessions.context_slope_error_ms;
+	}
 }
 
 static void score_history(struct metrics *m, const struct record *r)
@@ -447,7 +471,7 @@ static void score_history(struct metrics *m, const struct record *r)
 			cached += row->cached_tokens;
 		}
 	}
-	m->sessions.context_slope_ms = context_slope_ms(m, r);
+	fit_context(m, r);
 	m->sessions.growth = metrics_stats(growth, n_growth);
 	m->sessions.gap_lag = metrics_spread(lag, n_lag);
 	m->sessions.reusable_share = metrics_share(reusable, prompt);

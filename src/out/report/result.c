@@ -18,7 +18,6 @@
 #include "out/report/report.h"
 
 #define EXPLAINED_MARGIN 0.05 /* above 1: more reused than there was to reuse */
-#define TREND_ERRORS 2 /* standard errors of a slope beyond which it is one */
 
 /* null when there was nothing to measure. */
 static void put_stats(struct json_writer *w, const char *key, const struct metrics_stats *s)
@@ -57,7 +56,7 @@ static void add_growth(const struct metrics_sessions *s, size_t last, struct buf
 		high = ms > high ? ms : high;
 	}
 	buf_printf(out, "From turn 2 to turn %zu the median TTFT ", last);
-	if (fabs(growth) > TREND_ERRORS * s->ttft_growth_error_ms)
+	if (s->is_growth_clear)
 		buf_printf(out, "%s by %.2f ms per turn; ", growth < 0 ? "falls" : "grows",
 			   fabs(growth));
 	else
@@ -78,6 +77,9 @@ static void add_summary(const struct metrics_sessions *s, struct buf *out)
 		return;
 	if (s->knows_growth)
 		add_growth(s, last, out);
+	else if (!s->by_turn[0].completed)
+		buf_printf(out, "The median TTFT is %.2f ms at turn %zu; ",
+			   s->by_turn[last - 1].block[BLOCK_TTFT].median_ms, last);
 	else
 		buf_printf(out, "The median TTFT is %.2f ms at turn 1 and %.2f ms at turn %zu; ",
 			   s->by_turn[0].block[BLOCK_TTFT].median_ms,
@@ -119,6 +121,7 @@ void report_sessions_json(struct json_writer *w, const struct metrics *m)
 		 : s->client_counted < s->turns_completed ? "mixed" : "client");
 	put_stats(w, "context_growth_tokens", &s->growth);
 	json_member_f64(w, "context_slope_ms", s->context_slope_ms);
+	json_member_f64(w, "context_slope_error_ms", s->context_slope_error_ms);
 	json_member_f64(w, "cached_share", s->is_cache_known ? s->cached_share : NAN);
 	put_stats(w, "cached_share_by_session", &s->cached_by_session);
 	json_member_f64(w, "reusable_share", s->reusable_share);
@@ -241,6 +244,16 @@ static void turn_table(const struct metrics_sessions *s, struct buf *out)
 	buf_release(&text);
 }
 
+static void context_row(const struct metrics_sessions *s, struct buf *out)
+{
+	char text[64];
+
+	if (isnan(s->context_slope_error_ms))
+		return;
+	snprintf(text, sizeof(text), "%.2f ± %.2f", s->context_slope_ms, s->context_margin_ms);
+	line_text(out, "TTFT per 1000 prompt tokens (ms):", text);
+}
+
 void report_session_rows(const struct metrics *m, struct buf *out)
 {
 	const struct metrics_sessions *s = &m->sessions;
@@ -263,8 +276,7 @@ void report_session_rows(const struct metrics *m, struct buf *out)
 		line_real(out, "Conversation goodput (1/s):", s->goodput);
 	line_stats(out, "Duration p50/p99/max (s):", &s->duration);
 	line_stats(out, "Of it pauses p50/p99/max (s):", &s->gap);
-	if (!isnan(s->context_slope_ms))
-		line_real(out, "TTFT per 1000 prompt tokens (ms):", s->context_slope_ms);
+	context_row(s, out);
 	line_spread(out, "Lag of later turns p50/p99/max (ms):", &s->gap_lag);
 	if (s->is_cache_known) {
 		line_real(out, "Prompt tokens cached (%):", s->cached_share * 100);

@@ -292,6 +292,7 @@ export interface ExperimentDocument {
 			} | null;
 			context_source?: string;
 			context_slope_ms?: number | null;
+			context_slope_error_ms?: number | null;
 			cached_share?: number | null;
 			reusable_share?: number | null;
 			reuse_efficiency?: number | null;
