@@ -152,6 +152,9 @@ static void fields_become_values(void **state)
 		  { .prompt = S("a"), .output_len = 3, .overrides = S("{\"top_k\": 4}") },
 		  "{\"p\": \"a\", \"k\": 1, \"o\": {\"n\": 3, \"temperature\": 0.0, \"z\": 2, "
 		  "\"top_k\": 4}}" },
+		{ "{" NAMED "\"text\":\"t\",\"sampling_in\":\"a\\\"\xff\",\"body\":{\"p\":\"{{prompt}}\","
+		  "\"a\\\"\xff\":{\"n\":1}}}", { .model = S("m") }, { .prompt = S("a") },
+		  "{\"p\": \"a\", \"a\\\"\\ufffd\": {\"n\": 1}}" },
 	};
 
 	(void)state;

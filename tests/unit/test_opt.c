@@ -558,6 +558,10 @@ static void test_given_later(void **state)
 	assert_int_equal(opt_give(&set, &o, &r, "num_prompts", STR("7"), &a, &e), 0);
 	assert_true(opt_given(&set, &r, "num-prompts"));
 	assert_int_equal(o.num_prompts, 7);
+	/* As a key of an experiment. */
+	assert_false(opt_given(&set, &r, "extra-body"));
+	assert_int_equal(opt_give(&set, &o, &r, "extra_body.top_k", STR("7"), &a, &e), 0);
+	assert_true(opt_given(&set, &r, "extra-body"));
 	arena_release(&a);
 	(void)state;
 }

@@ -332,6 +332,18 @@ static int take_headers(const struct reader *r)
 	return 0;
 }
 
+/* As a body holds a key: between its quotes. */
+static struct str key_of(const struct reader *r, struct str text)
+{
+	struct buf quoted = { 0 };
+	struct str key;
+
+	json_quote(&quoted, text, false);
+	key = arena_str(r->arena, (struct str){ quoted.data + 1, quoted.len - 2 });
+	buf_release(&quoted);
+	return key;
+}
+
 static int take_members(const struct reader *r, const struct json_value *object,
 			const char *except, struct members *out)
 {
@@ -345,9 +357,7 @@ static int take_members(const struct reader *r, const struct json_value *object,
 
 		if (except && str_is(object->key[i], except))
 			continue;
-		buf_reset(&text);
-		json_quote(&text, object->key[i], false);
-		m->key = arena_str(r->arena, (struct str){ text.data + 1, text.len - 2 });
+		m->key = key_of(r, object->key[i]);
 		buf_reset(&text);
 		w = json_writer(&text);
 		w.is_python = true; /* keeps the spelling of the file */
@@ -385,9 +395,9 @@ static int take_body(const struct reader *r)
 				       "object in the body", place.p);
 		if (nested && take_members(r, nested, NULL, &d->nested) < 0)
 			return -1;
-		d->place.nested = place.p;
+		d->place.nested = key_of(r, place).p;
 	}
-	if (take_members(r, v, d->place.nested, &d->top) < 0)
+	if (take_members(r, v, place.p, &d->top) < 0)
 		return -1;
 	if (d->top.n >= sizeof(((struct body *)0)->member) / sizeof(struct body_member) ||
 	    d->nested.n >= sizeof(((struct body *)0)->member) / sizeof(struct body_member))

@@ -776,11 +776,12 @@ int opt_assign(const struct opt_set *set, void *values, const char *name, struct
 int opt_give(const struct opt_set *set, void *values, struct opt_result *result,
 	     const char *name, struct str value, struct arena *a, struct err *e)
 {
+	struct str path = str_of(name), head = str_cut(&path, '.');
 	size_t i;
 
 	if (opt_assign(set, values, name, value, a, e) < 0)
 		return -1;
-	i = (size_t)(opt_target(set, opt_row(set, str_of(name))) - set->row);
+	i = (size_t)(opt_target(set, opt_row(set, head)) - set->row);
 	result->given[i / 64] |= UINT64_C(1) << i % 64;
 	return 0;
 }
