@@ -138,6 +138,7 @@ for my $how ('drop', 'continue') {
 	my ($s, $result) = ($run->{result}{sessions}, $run->{result});
 
 	is($run->{status}, 0, 'duration: exit status') or diag($run->{err});
+	like($run->{out}, qr{ to sim at 20 conversations/s: }, '... the rate is that of conversations');
 	cmp_ok($s->{n}, '>', 10, 'duration: conversations began');
 	is($s->{unfinished}, $s->{n}, 'duration: none could finish');
 	is($s->{turns_unsent}, 2 * $s->{n}, 'duration: two turns of each were not sent');

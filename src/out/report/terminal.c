@@ -676,16 +676,17 @@ static void nothing_but_failures(const struct report *r, struct buf *out)
 	verdict(r, out);
 }
 
-/* " at 20 requests/s, at most 8 at once". */
+/* " at 20 requests/s, at most 8 at once"; a rate of conversations is that of their starts. */
 static void add_load(const struct report *r, struct buf *out)
 {
 	const struct report_facts *f = r->facts;
+	const char *what = r->metrics->sessions.n ? "conversations" : "requests";
 
 	if (f->ramp_strategy)
-		buf_printf(out, " at %lld to %lld requests/s (%s ramp)", (long long)f->ramp_start_rps,
-			   (long long)f->ramp_end_rps, f->ramp_strategy);
+		buf_printf(out, " at %lld to %lld %s/s (%s ramp)", (long long)f->ramp_start_rps,
+			   (long long)f->ramp_end_rps, what, f->ramp_strategy);
 	else if (r->metrics->opts.is_rate_finite)
-		buf_printf(out, " at %g requests/s", f->request_rate);
+		buf_printf(out, " at %g %s/s", f->request_rate, what);
 	if (f->max_concurrency)
 		buf_printf(out, ", at most %lld at once", (long long)f->max_concurrency);
 	else if (!f->ramp_strategy && !r->metrics->opts.is_rate_finite && !f->capture.source &&
