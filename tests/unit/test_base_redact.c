@@ -87,6 +87,8 @@ static void test_texts(void **state)
 		{ SENTENCE, "GET http://h/p?api_key=abc&n=5&token=x", "GET http://h/p?api_key=***&n=5&token=***" },
 		{ SENTENCE, "redis://:pw@h", "redis://:***@h" },
 		{ SENTENCE, "two http://a:b@c http://d:e@f", "two http://a:***@c http://d:***@f" },
+		/* Without "ttp://" the first address goes on to the last @. */
+		{ SENTENCE, "http://u:p@h-token=ttp://&:p@h", "http://u:***@h" },
 		/* NAME=VALUE */
 		{ SENTENCE, "--api-key=abc: unknown", "--api-key=***: unknown" },
 		{ SENTENCE, "max_tokens=5, KEY=VALUE", "max_tokens=5, KEY=VALUE" },

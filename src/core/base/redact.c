@@ -12,6 +12,7 @@
 /* ---- which names are those of secrets ---- */
 
 #define WORDS_MAX 16
+#define LOOKS_MAX 4 /* at a text, each after the one before hid something */
 #define N(list) (sizeof(list) / sizeof(*(list)))
 
 struct name {
@@ -797,23 +798,30 @@ struct str redact_line(struct str line, struct buf *room)
 	return without(&f, room);
 }
 
-void redact_tail(struct buf *b, size_t from, enum redact_kind kind)
+/* Whether anything changed. */
+static bool hide_tail(struct buf *b, size_t from, enum redact_kind kind)
 {
 	struct buf room = { .limit = b->limit };
-	struct secret_finder f = { .is_settings = kind == REDACT_SETTINGS,
-			    .is_urls_alone = kind == REDACT_DATA };
-	struct str out;
+	struct secret_finder f = {
+		.text = { b->data + from, b->len - from },
+		.is_settings = kind == REDACT_SETTINGS, .is_urls_alone = kind == REDACT_DATA,
+	};
+	struct str out = without(&f, &room);
+	bool is_changed = !str_eq(out, f.text);
 
-	if (b->len <= from)
-		return;
-	f.text = (struct str){ b->data + from, b->len - from };
-	out = without(&f, &room);
-
-	if (out.p == room.data && room.data) {
+	if (is_changed) {
 		b->len = from;
 		buf_add_str(b, out);
 	}
 	buf_release(&room);
+	return is_changed;
+}
+
+void redact_tail(struct buf *b, size_t from, enum redact_kind kind)
+{
+	/* Without a secret, what was apart may be one address with another: it looks again. */
+	for (int i = 0; b->len > from && i < LOOKS_MAX && hide_tail(b, from, kind); i++)
+		;
 }
 
 /* ---- commands ---- */
