@@ -20,7 +20,7 @@ static uint64_t sums_get(struct sums *s)
 {
 	uint64_t v = 0;
 
-	if (s->n_table - s->at < sizeof(v)) {
+	if (s->is_lost || s->n_table - s->at < sizeof(v)) {
 		s->is_lost = true;
 		return 0;
 	}
