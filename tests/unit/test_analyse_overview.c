@@ -111,11 +111,12 @@ static void loads_of_two_kinds(void **state)
 
 	(void)state;
 	rig_begin(&r);
-	grid(&r);
 	make(&r, (struct made){ .gpu = "b200", .tp = 1, .load = 1, .kind = "request rate",
 				.user = 5000, .gpu_rate = 9, .ttft_ms = 10 });
+	grid(&r);
 	v = rig_ask(&r, analyse_overview, "{}");
 	assert_int_equal(rig_count(v, "loads"), 3);
+	rig_same(v, "loads/0/label", "concurrency 1");
 	rig_near(v, "rows/0/cells/0/tokens_per_s_per_user", 450);
 	assert_true(is_true(v, "rows/1/cells/0/is_best"));
 	/* A need does not ask for a kind of load. */

@@ -52,6 +52,7 @@ struct overview {
 	struct setup_point *point;   /* with the newest version that has any result */
 	struct setup_point *of_metric[METRICS]; /* newest that has the metric; NULL: unread */
 	size_t n_points;
+	struct value load_kind;      /* of all loads */
 	double load[LOADS_SHOWN];    /* NAN: whatever was measured */
 	size_t n_loads, rank[LOADS_SHOWN];
 	size_t wanted;               /* the metric that the request ranks by; METRICS: none */
@@ -178,7 +179,7 @@ static double *common_loads(const struct overview *o, size_t *n_common)
 }
 
 /* A column has loads of one kind: points of a kind that is not the most frequent lose theirs. */
-static void keep_loads_of_one_kind(const struct overview *o, struct setup_point *point)
+static void keep_loads_of_one_kind(struct overview *o, struct setup_point *point)
 {
 	struct arena *a = o->r->arena;
 	struct value *kind = arena_alloc(a, (o->n_points + 1) * sizeof(*kind));
@@ -192,9 +193,12 @@ static void keep_loads_of_one_kind(const struct overview *o, struct setup_point 
 	for (size_t i = 0; i < o->n_points; i++)
 		if (!isnan(point[i].load) && ++points[code[i]] > points[usual])
 			usual = code[i];
-	for (size_t i = 0; i < o->n_points; i++)
+	for (size_t i = 0; i < o->n_points; i++) {
 		if (code[i] != usual)
 			point[i].load = NAN;
+		else
+			o->load_kind = kind[i];
+	}
 }
 
 /*
@@ -452,15 +456,13 @@ static void put_rows(const struct overview *o, struct json_writer *w)
 		json_put_null(w);
 	json_member_array(w, "loads");
 	for (size_t i = 0; i < o->n_loads; i++) {
-		struct value kind = setups_fact(&o->s, SETUP_LOAD_KIND, o->point[0].member[0]);
-
 		json_begin_object(w);
 		json_member_text(w, "name", name[o->n_loads == 2 && i ? 2 : i]);
 		parts_put_number(w, "value", o->load[i]);
 		json_member_text(w, "label", isnan(o->load[i]) ? "as measured" :
-				 arena_printf(o->r->arena, "%s %.10g", kind.kind == VALUE_TEXT ?
-					      parts_cell_text(o->r->arena, kind) : "load",
-					      o->load[i]));
+				 arena_printf(o->r->arena, "%s %.10g", o->load_kind.kind == VALUE_TEXT ?
+					      parts_cell_text(o->r->arena, o->load_kind) :
+					      "load", o->load[i]));
 		json_end_object(w);
 	}
 	json_end_array(w);
