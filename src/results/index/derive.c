@@ -105,8 +105,11 @@ static struct role_of_servers *role_of(struct inputs *in, struct str group)
 	return &in->role[in->n_roles++];
 }
 
+/* --metadata keeps its values as texts, so that a text may be a number, too. */
 static double positive(struct value v)
 {
+	if (v.kind == VALUE_TEXT && str_to_f64(v.text, &v.number))
+		v.kind = VALUE_NUMBER;
 	return v.kind == VALUE_NUMBER && isfinite(v.number) && v.number > 0 ? v.number : 0;
 }
 
