@@ -247,6 +247,26 @@ static void invalid_would_lead(void **state)
 	rig_end(&r);
 }
 
+/* Metadata are texts, also numbers. */
+static void metadata(void **state)
+{
+	static const char *const tp[] = { "1", "8" };
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (size_t i = 0; i < 4; i++) {
+		rig_text(&r, "tags.tp", tp[i % 2]);
+		make(&r, (struct made){ .gpu = i < 2 ? "b200" : "h200", .load = 8, .user = 100,
+					.gpu_rate = 500 });
+	}
+	v = rig_ask(&r, analyse_curves, "{}");
+	assert_int_equal(rig_count(v, "lines"), 4);
+	rig_same(v, "lines/1/name", "TP8");
+	rig_end(&r);
+}
+
 static void repeats(void **state)
 {
 	const struct json_value *p;
@@ -553,7 +573,7 @@ int main(void)
 		cmocka_unit_test(board_power),
 		cmocka_unit_test(one_leads_everywhere), cmocka_unit_test(crossing),
 		cmocka_unit_test(latency_axis), cmocka_unit_test(invalid_would_lead),
-		cmocka_unit_test(repeats), cmocka_unit_test(rates), cmocka_unit_test(newest),
+		cmocka_unit_test(metadata), cmocka_unit_test(repeats), cmocka_unit_test(rates), cmocka_unit_test(newest),
 		cmocka_unit_test(default_workload), cmocka_unit_test(no_gpu_count),
 		cmocka_unit_test(few_runs), cmocka_unit_test(what_differs),
 		cmocka_unit_test(many_colors), cmocka_unit_test(prices),

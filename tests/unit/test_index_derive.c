@@ -232,6 +232,11 @@ static void workloads(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		expect(rows[i].run, "workload", rows[i].is);
+	expect("total_input_tokens=102300 total_output_tokens=12900 completed=100", "measured_lengths",
+	       "about 1024 in, 128 out");
+	expect("benchmark.dataset_name=random total_input_tokens=102300 completed=100",
+	       "measured_lengths", NULL);
+	expect("tags.isl='1000 total_input_tokens=102300 completed=100", "measured_lengths", NULL);
 }
 
 /* Those that are computed are columns like others, and a second time changes nothing. */

@@ -570,7 +570,15 @@ static int read_request(struct scaling *s, struct err *e)
 	s->key[s->n_keys] = s->by;
 	s->key[s->n_keys + 1] = s->metric;
 	s->n_versions = newest_columns(s->r, s->key + s->n_keys + 2);
-	return parts_select(s->r, s->key, s->n_keys + 2 + s->n_versions, &s->rows, e);
+	if (parts_select(s->r, s->key, s->n_keys + 2 + s->n_versions, &s->rows, e) < 0)
+		return -1;
+	for (size_t i = 0; i < s->rows.n; i++) {
+		struct value *size = &s->rows.value[s->n_keys * s->rows.n + i];
+
+		if (size->kind == VALUE_TEXT && str_to_f64(size->text, &size->number))
+			size->kind = VALUE_NUMBER; /* of metadata */
+	}
+	return 0;
 }
 
 static void keep_newest(struct scaling *s, struct series_list *l, struct notes *notes)

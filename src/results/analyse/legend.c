@@ -24,6 +24,8 @@ static void add_short(struct buf *b, struct arena *a, struct str column, struct 
 	struct str word = parts_last_word(column);
 	const char *form = column_short(column);
 
+	if (v.kind == VALUE_TEXT && str_to_f64(v.text, &v.number))
+		v.kind = VALUE_NUMBER; /* of metadata */
 	if (v.kind == VALUE_TEXT) {
 		const char *slash = memrchr(v.text.p, '/', v.text.n);
 

@@ -27,7 +27,7 @@ const text = textCodec('');
 const seriesCodec = listCodec(['auto']);
 const HEIGHT = 380, EFFICIENCY_HEIGHT = 170, SHOWN_AT_FIRST = 6;
 const BY = ['server.tensor_parallel_size', 'server.data_parallel_size', 'server.pipeline_parallel_size',
-	'benchmark.max_concurrency', 'benchmark.request_rate', 'server.max_num_seqs'] as const;
+	'gpus_used', 'benchmark.max_concurrency', 'benchmark.request_rate', 'server.max_num_seqs'] as const;
 
 /** Columns that are the load themselves. */
 const LOADS: string[] = ['benchmark.max_concurrency', 'benchmark.request_rate', 'load'];
