@@ -150,7 +150,7 @@ static const char *const configuration_default[] = {
 	"server.enable_prefix_caching", "server.enable_chunked_prefill",
 	"prefill.tensor_parallel_size", "decode.tensor_parallel_size", "benchmark.backend",
 	"benchmark.dataset_name", "benchmark.random_input_len", "benchmark.random_output_len",
-	"benchmark.input_len", "benchmark.output_len", "measured_lengths", NULL,
+	"benchmark.input_len", "benchmark.output_len", NULL,
 };
 /* After those; each is only used where it tells some apart that the others do not. */
 static const char *const configuration_last[] = { "gpu_model", "gpus_used", NULL };
