@@ -245,6 +245,11 @@ static void invalid_would_lead(void **state)
 		 "load with 900 tokens/s/user (TP4). INVALID runs that would lead are left out.");
 	rig_near(v, "attention/invalid", 2);
 	rig_near(v, "attention/failed", 0);
+	v = rig_ask(&r, analyse_overview, "{\"need\": {\"tokens_per_s_per_user\": 9}}");
+	assert_true(is_true(v, "rows/1/cells/2/would_lead"));
+	/* What does not meet the need would not lead. */
+	v = rig_ask(&r, analyse_overview, "{\"need\": {\"tokens_per_s_per_user\": 10}}");
+	assert_false(is_true(v, "rows/1/cells/2/would_lead"));
 	v = rig_ask(&r, analyse_overview, "{\"include_invalid\": true}");
 	rig_near(v, "rows/0/cells/2/tokens_per_s_per_gpu", 9000);
 	rig_same(v, "rows/0/name", "h200");

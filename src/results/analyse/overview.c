@@ -280,6 +280,21 @@ static bool meets_need(const struct overview *o, const struct setup_point *p, si
 	return isnan(o->need_ttft_ms) || fold_with(o, p, TTFT_P99, rank) <= o->need_ttft_ms;
 }
 
+/* Whether one of the runs in which the metric is INVALID meets the needs. */
+static bool invalid_meets_need(const struct overview *o, const struct setup_point *p, size_t rank)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		size_t row = p->member[i];
+
+		if (o->is_invalid[rank][row] &&
+		    (isnan(o->need_user) || setups_metric(&o->s, USER, row) >= o->need_user) &&
+		    (isnan(o->need_ttft_ms) ||
+		     setups_metric(&o->s, TTFT_P99, row) <= o->need_ttft_ms))
+			return true;
+	}
+	return false;
+}
+
 static size_t invalid_runs(const struct overview *o, const struct setup_point *p, size_t metric)
 {
 	size_t n = 0;
@@ -302,7 +317,8 @@ static struct best best_of(struct overview *o, size_t color, double load, size_t
 			continue;
 		v = setups_fold(&o->s, p, metric, o->is_invalid[metric]);
 		b.n_invalid += invalid_runs(o, p, metric);
-		if (is_better(o, metric, v.value, b.invalid.value)) {
+		if (is_better(o, metric, v.value, b.invalid.value) &&
+		    invalid_meets_need(o, p, metric)) {
 			b.invalid = v;
 			b.invalid_at = p;
 		}
