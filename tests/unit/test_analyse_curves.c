@@ -293,6 +293,40 @@ static void repeats(void **state)
 	rig_end(&r);
 }
 
+/* What repeats do not tell apart is level, as on Overview; a clear lead elsewhere remains. */
+static void noise(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = -1; i <= 1; i++) {
+		make(&r, (struct made){ .gpu = "a", .load = 8, .user = 100, .gpu_rate = 500 + 90 * i });
+		make(&r, (struct made){ .gpu = "b", .load = 8, .user = 100, .gpu_rate = 540 + 90 * i });
+	}
+	v = rig_ask(&r, analyse_curves, "{}");
+	rig_same(v, "sentence", "b and a are level at every speed per user.");
+	for (int i = -1; i <= 1; i++) {
+		make(&r, (struct made){ .gpu = "a", .load = 1, .user = 200, .gpu_rate = 50 + i });
+		make(&r, (struct made){ .gpu = "b", .load = 1, .user = 200, .gpu_rate = 54 + i });
+	}
+	v = rig_ask(&r, analyse_curves, "{}");
+	rig_same(v, "sentence", "b leads above 100 tokens/s/user, b and a are level below.");
+	rig_end(&r);
+	/* Four ranges are too many to say. */
+	rig_begin(&r);
+	for (int i = -1; i <= 1; i++) {
+		make(&r, (struct made){ .gpu = "a", .load = 1, .user = 124, .gpu_rate = 100 + 10 * i });
+		make(&r, (struct made){ .gpu = "b", .load = 1, .user = 150, .gpu_rate = 105 + 10 * i });
+		make(&r, (struct made){ .gpu = "a", .load = 8, .user = 100, .gpu_rate = 750 + 90 * i });
+		make(&r, (struct made){ .gpu = "b", .load = 8, .user = 106, .gpu_rate = 720 + 90 * i });
+	}
+	v = rig_ask(&r, analyse_curves, "{}");
+	rig_same(v, "sentence", "b leads or is level at every speed per user.");
+	rig_end(&r);
+}
+
 /* A limit on the requests at once, and a sweep over rates below it: as many points as rates. */
 static void rates(void **state)
 {
@@ -573,7 +607,7 @@ int main(void)
 		cmocka_unit_test(board_power),
 		cmocka_unit_test(one_leads_everywhere), cmocka_unit_test(crossing),
 		cmocka_unit_test(latency_axis), cmocka_unit_test(invalid_would_lead),
-		cmocka_unit_test(metadata), cmocka_unit_test(repeats), cmocka_unit_test(rates), cmocka_unit_test(newest),
+		cmocka_unit_test(metadata), cmocka_unit_test(repeats), cmocka_unit_test(noise), cmocka_unit_test(rates), cmocka_unit_test(newest),
 		cmocka_unit_test(default_workload), cmocka_unit_test(no_gpu_count),
 		cmocka_unit_test(few_runs), cmocka_unit_test(what_differs),
 		cmocka_unit_test(many_colors), cmocka_unit_test(prices),
