@@ -596,6 +596,22 @@ static void other_columns(void **state)
 	assert_int_equal(rig_count(v, "series"), 1);
 	rig_near(v, "series/0/points/1/x", 4);
 	rig_near(v, "series/0/points/1/speedup", 2);
+	rig_near(v, "series/0/points/1/efficiency", 0.5);
+	rig_same(v, "ideal", "proportional");
+	/* Per GPU four times as many are at best as good. */
+	for (int gpus = 1; gpus <= 4; gpus += 3) {
+		rig_number(&r, "gpus_used", gpus);
+		rig_number(&r, "tokens_per_s_per_gpu", 110 - 10 * gpus);
+		rig_number(&r, "load", 8);
+		rig_run(&r, 0);
+	}
+	v = rig_ask(&r, analyse_scaling, "{\"metric\": \"tokens_per_s_per_gpu\", \"by\": \"gpus_used\", "
+		    "\"series\": []}");
+	rig_near(v, "series/0/points/1/efficiency", 0.7);
+	rig_same(v, "ideal", "constant");
+	v = rig_ask(&r, analyse_scaling, "{\"metric\": \"tokens_per_s_per_gpu\", \"by\": \"load\", "
+		    "\"series\": []}");
+	rig_same(v, "ideal", "proportional");
 	rig_end(&r);
 }
 
