@@ -637,7 +637,8 @@ int main(void)
 		cmocka_unit_test(failed_beside), cmocka_unit_test(invalid_metrics),
 		cmocka_unit_test(which_columns), cmocka_unit_test(corners),
 		cmocka_unit_test(configured), cmocka_unit_test(same_series),
-		cmocka_unit_test(code_under_test), cmocka_unit_test(named), cmocka_unit_test(metadata),
+		cmocka_unit_test(code_under_test), cmocka_unit_test(named),
+		cmocka_unit_test(metadata),
 		cmocka_unit_test(invalid_nights), cmocka_unit_test(axes),
 	};
 

@@ -13,7 +13,10 @@
 
 #define CELLS_MAX 24
 
-/* A run: NAME=VALUE, parted by blanks; a value that is a number is one, unless ' is before it; _ in a text is a blank. */
+/*
+ * A run: NAME=VALUE, parted by blanks; a value that is a number is one, unless ' is before it; _ in
+ * a text is a blank.
+ */
 struct run {
 	struct arena a;
 	struct cell cell[CELLS_MAX];

@@ -45,7 +45,8 @@ static void trends(void **state)
 }
 
 /* n runs on as many days, of which the last ones are twice as fast and fail so many requests. */
-static void put_runs(const char *path, const char *model, unsigned n, unsigned before, unsigned failed)
+static void put_runs(const char *path, const char *model, unsigned n, unsigned before,
+		     unsigned failed)
 {
 	FILE *f = fopen(path, "w");
 

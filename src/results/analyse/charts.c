@@ -474,7 +474,7 @@ static double speedup_of(double value, double first, int better)
 	return first > 0 && value >= 0 ? value / first : NAN;
 }
 
-/* Whether more GPUs do not change it at best, because it is a quotient by them, their power or price. */
+/* Whether more GPUs do not change it at best: a quotient by them, their power or price. */
 static bool is_constant_at_best(struct str metric, struct str by)
 {
 	static const char *const quotients[] = {

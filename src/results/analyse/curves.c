@@ -254,7 +254,7 @@ static bool is_better(const struct curves *c, size_t axis, double a, double b)
 	return isnan(b) || c->sign[axis] * a > c->sign[axis] * b;
 }
 
-/* The best y of a color at x or better; its value is NAN: it has none there. As they are measured. */
+/* The best y of a color at x or better, as measured; its value is NAN: it has none there. */
 static struct folded best_at(const struct curves *c, size_t color, double x)
 {
 	struct folded best = { .value = NAN };
