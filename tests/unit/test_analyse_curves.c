@@ -265,6 +265,16 @@ static void metadata(void **state)
 	assert_int_equal(rig_count(v, "lines"), 4);
 	rig_same(v, "lines/1/name", "TP8");
 	rig_end(&r);
+	/* Some that look like a number are none. */
+	rig_begin(&r);
+	for (size_t i = 0; i < 2; i++) {
+		rig_text(&r, "server.flavor", i ? "12345678901" : "91e3");
+		make(&r, (struct made){ .gpu = "b200", .load = 8, .user = 100, .gpu_rate = 500 });
+	}
+	v = rig_ask(&r, analyse_curves, "{}");
+	rig_same(v, "colors/0/key", "flavor 12345678901");
+	rig_same(v, "colors/1/key", "flavor 91e3");
+	rig_end(&r);
 }
 
 static void repeats(void **state)
