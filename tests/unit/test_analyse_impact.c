@@ -556,6 +556,65 @@ static void capacity(void **state)
 	rig_end(&r);
 }
 
+/* Metadata and arguments outside the usual list tell configurations apart. */
+static void other_columns(void **state)
+{
+	static const struct { const char *gpu, *gpus, *backend; double rate; } one[] = {
+		{ "h100", "1", NULL, 10 }, { "h100", "4", NULL, 20 }, { "b200", "1", NULL, 40 },
+		{ "b200", "1", "flashinfer", 80 },
+	};
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (size_t i = 0; i < 4; i++)
+		for (double at = 1; at <= 3; at++) {
+			double gpus;
+
+			assert_true(str_to_f64(str_of(one[i].gpus), &gpus));
+			rig_text(&r, "gpu_model", one[i].gpu);
+			rig_text(&r, "tags.num_gpus", one[i].gpus);
+			rig_number(&r, "gpus_used", gpus);
+			if (one[i].backend)
+				rig_text(&r, "server.attention_backend", one[i].backend);
+			rig_number(&r, "benchmark.request_rate", at * one[i].rate);
+			rig_number(&r, "request_throughput", at * one[i].rate);
+			rig_number(&r, "p99_ttft_ms", 250 * at);
+			rig_number(&r, "completed", 10);
+			rig_run(&r, 0);
+		}
+	v = rig_ask(&r, analyse_capacity, ASK);
+	assert_int_equal(rig_count(v, "configurations"), 4);
+	rig_same(v, "configurations/0/name", "flashinfer, b200, gpus_used=1");
+	rig_near(v, "configurations/0/rate_per_server/value", 160);
+	rig_near(v, "configurations/3/gpus_per_server", 4);
+	rig_near(v, "configurations/3/rate_per_server/value", 40);
+	/* A size that is a text, as in all metadata. */
+	v = rig_ask(&r, analyse_scaling, "{\"metric\": \"request_throughput\", \"by\": \"tags.num_gpus\", "
+		    "\"series\": [\"gpu_model\"]}");
+	assert_int_equal(rig_count(v, "series"), 1);
+	rig_near(v, "series/0/points/1/x", 4);
+	rig_near(v, "series/0/points/1/speedup", 2);
+	rig_near(v, "series/0/points/1/efficiency", 0.5);
+	rig_same(v, "ideal", "proportional");
+	/* Per GPU four times as many are at best as good. */
+	for (int gpus = 1; gpus <= 4; gpus += 3) {
+		rig_number(&r, "gpus_used", gpus);
+		rig_number(&r, "tokens_per_s_per_gpu", 110 - 10 * gpus);
+		rig_number(&r, "load", 8);
+		rig_run(&r, 0);
+	}
+	v = rig_ask(&r, analyse_scaling, "{\"metric\": \"tokens_per_s_per_gpu\", \"by\": \"gpus_used\", "
+		    "\"series\": []}");
+	rig_near(v, "series/0/points/1/efficiency", 0.7);
+	rig_same(v, "ideal", "constant");
+	v = rig_ask(&r, analyse_scaling, "{\"metric\": \"tokens_per_s_per_gpu\", \"by\": \"load\", "
+		    "\"series\": []}");
+	rig_same(v, "ideal", "proportional");
+	rig_end(&r);
+}
+
 /* Repeats give the interval; two limits: the one reached first counts. */
 static void repeats(void **state)
 {
@@ -754,6 +813,7 @@ int main(void)
 		cmocka_unit_test(changes_with), cmocka_unit_test(only_valid),
 		cmocka_unit_test(impact_corners),
 		cmocka_unit_test(scaling), cmocka_unit_test(capacity),
+		cmocka_unit_test(other_columns),
 		cmocka_unit_test(newest_version), cmocka_unit_test(newest_commit),
 		cmocka_unit_test(repeats),
 		cmocka_unit_test(failing_loads), cmocka_unit_test(gpus_that_no_run_says),

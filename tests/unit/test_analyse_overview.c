@@ -111,11 +111,12 @@ static void loads_of_two_kinds(void **state)
 
 	(void)state;
 	rig_begin(&r);
-	grid(&r);
 	make(&r, (struct made){ .gpu = "b200", .tp = 1, .load = 1, .kind = "request rate",
 				.user = 5000, .gpu_rate = 9, .ttft_ms = 10 });
+	grid(&r);
 	v = rig_ask(&r, analyse_overview, "{}");
 	assert_int_equal(rig_count(v, "loads"), 3);
+	rig_same(v, "loads/0/label", "concurrency 1");
 	rig_near(v, "rows/0/cells/0/tokens_per_s_per_user", 450);
 	assert_true(is_true(v, "rows/1/cells/0/is_best"));
 	/* A need does not ask for a kind of load. */
@@ -244,6 +245,11 @@ static void invalid_would_lead(void **state)
 		 "load with 900 tokens/s/user (TP4). INVALID runs that would lead are left out.");
 	rig_near(v, "attention/invalid", 2);
 	rig_near(v, "attention/failed", 0);
+	v = rig_ask(&r, analyse_overview, "{\"need\": {\"tokens_per_s_per_user\": 9}}");
+	assert_true(is_true(v, "rows/1/cells/2/would_lead"));
+	/* What does not meet the need would not lead. */
+	v = rig_ask(&r, analyse_overview, "{\"need\": {\"tokens_per_s_per_user\": 10}}");
+	assert_false(is_true(v, "rows/1/cells/2/would_lead"));
 	v = rig_ask(&r, analyse_overview, "{\"include_invalid\": true}");
 	rig_near(v, "rows/0/cells/2/tokens_per_s_per_gpu", 9000);
 	rig_same(v, "rows/0/name", "h200");
@@ -373,6 +379,33 @@ static void degraded_leads(void **state)
 	assert_false(is_true(v, "rows/1/cells/0/is_degraded"));
 	rig_same(v, "sentence", "b leads with 200 tokens/s/GPU (DEGRADED).");
 	rig_end(&r);
+}
+
+/* The results of vLLM's client have no verdict: their failed requests judge them. */
+static void failed_requests_judge(void **state)
+{
+	static const struct { double failed; bool is_degraded; unsigned invalid; } row[] = {
+		{ 0, false, 0 }, { 1, false, 0 }, { 2, true, 0 }, { 50, true, 0 }, { 51, false, 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		struct json_value *v;
+		struct rig r;
+
+		rig_begin(&r);
+		rig_text(&r, "workload", "Llama-8B");
+		rig_text(&r, "status", "partial");
+		rig_number(&r, "load", 8);
+		rig_number(&r, "tokens_per_s_per_gpu", 100);
+		rig_number(&r, "failed", row[i].failed);
+		rig_number(&r, "completed", 100 - row[i].failed);
+		rig_run(&r, 0);
+		v = rig_ask(&r, analyse_overview, "{}");
+		assert_int_equal(is_true(v, "rows/0/cells/0/is_degraded"), row[i].is_degraded);
+		rig_near(v, "rows/0/cells/0/invalid", row[i].invalid);
+		rig_end(&r);
+	}
 }
 
 /* A cell with nothing but INVALID runs names them. */
@@ -622,7 +655,7 @@ int main(void)
 		cmocka_unit_test(invalid_would_lead), cmocka_unit_test(newer_is_invalid),
 		cmocka_unit_test(newer_throughput_is_invalid),
 		cmocka_unit_test(failed_lacks_facts), cmocka_unit_test(unknown_machine),
-		cmocka_unit_test(degraded_leads),
+		cmocka_unit_test(degraded_leads), cmocka_unit_test(failed_requests_judge),
 		cmocka_unit_test(all_invalid), cmocka_unit_test(few_runs),
 		cmocka_unit_test(default_workload), cmocka_unit_test(changes),
 		cmocka_unit_test(versions), cmocka_unit_test(versions_alike),

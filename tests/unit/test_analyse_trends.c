@@ -504,6 +504,31 @@ static void code_under_test(void **state)
 	rig_end(&r);
 }
 
+/* Lengths and GPUs that only metadata or the measurement knows are series of their own. */
+static void metadata(void **state)
+{
+	static const struct { const char *lengths, *gpus; } one[] = {
+		{ "about 512 in, 128 out", "1" }, { "about 4096 in, 128 out", "1" },
+		{ "about 512 in, 128 out", "8" },
+	};
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 36; i++) {
+		rig_text(&r, "measured_lengths", one[i % 3].lengths);
+		rig_text(&r, "tags.num_gpus", one[i % 3].gpus);
+		rig_number(&r, "timestamp", 1e9 + i * DAY);
+		rig_number(&r, "output_throughput", i % 3 * 100 + 100 + i % 2);
+		rig_run(&r, 0);
+	}
+	v = rig_ask(&r, analyse_trends, ASK);
+	assert_int_equal(rig_count(v, "series"), 3);
+	rig_same(v, "series/0/name", "about 512 in, 128 out, num_gpus=1");
+	rig_end(&r);
+}
+
 /* A step of 10 % at a commit is found and named, after what else changed there. */
 static void named(void **state)
 {
@@ -613,6 +638,7 @@ int main(void)
 		cmocka_unit_test(which_columns), cmocka_unit_test(corners),
 		cmocka_unit_test(configured), cmocka_unit_test(same_series),
 		cmocka_unit_test(code_under_test), cmocka_unit_test(named),
+		cmocka_unit_test(metadata),
 		cmocka_unit_test(invalid_nights), cmocka_unit_test(axes),
 	};
 

@@ -13,7 +13,10 @@
 
 #define CELLS_MAX 24
 
-/* A run: NAME=VALUE, parted by blanks; a value that is a number is one, _ in a text is a blank. */
+/*
+ * A run: NAME=VALUE, parted by blanks; a value that is a number is one, unless ' is before it; _ in
+ * a text is a blank.
+ */
 struct run {
 	struct arena a;
 	struct cell cell[CELLS_MAX];
@@ -38,7 +41,7 @@ static void make(struct run *r, const char *text)
 			continue;
 		for (char *p = own; *p; p++)
 			*p = *p == '_' ? ' ' : *p;
-		c->value.text = str_of(own);
+		c->value.text = str_of(own + (*own == '\''));
 	}
 	r->row = derive(&r->row, &r->a);
 }
@@ -99,6 +102,10 @@ static void gpus(void **state)
 		  GPUS_FROM_PARALLEL },
 		{ "server.data_parallel_size=8", 8, GPUS_FROM_PARALLEL },
 		{ "tags.tp=4 tags.pp=2", 8, GPUS_FROM_PARALLEL },
+		/* As --metadata keeps them. */
+		{ "tags.num_gpus='16 hardware.gpus=32", 16, GPUS_FROM_METADATA },
+		{ "tags.tp='4 tags.pp='2", 8, GPUS_FROM_PARALLEL },
+		{ "tags.num_gpus=many tags.tp='4", 4, GPUS_FROM_PARALLEL },
 		{ "server.tensor_parallel_size=auto", 0, NULL },
 		{ "server.tensor_parallel_size=inf hardware.gpus=1", 1, GPUS_FROM_MACHINE },
 		{ "benchmark.servers=3 tags.servers=4", 0, NULL },
@@ -228,6 +235,11 @@ static void workloads(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		expect(rows[i].run, "workload", rows[i].is);
+	expect("total_input_tokens=102300 total_output_tokens=12900 completed=100", "measured_lengths",
+	       "about 1024 in, 128 out");
+	expect("benchmark.dataset_name=random total_input_tokens=102300 completed=100",
+	       "measured_lengths", NULL);
+	expect("tags.isl='1000 total_input_tokens=102300 completed=100", "measured_lengths", NULL);
 }
 
 /* Those that are computed are columns like others, and a second time changes nothing. */

@@ -36,14 +36,17 @@ static void trends(void **state)
 		{ .line = NEWS "--webhook http://127.0.0.1:$S/nowhere", .status = 1 },
 		{ .line = NEWS "--worse --webhook " HIDDEN },
 		{ .line = "trends --store sqlite:none.db --metric failed", .status = 2 },
+		{ "ingest fails.jsonl --store sqlite:f.db", .mask = VERB_NO_OUT },
+		{ .line = "trends --store sqlite:f.db --metric request_throughput --last 5", .status = 3 },
 	};
 
 	(void)state;
 	verb_check_all(cases, COUNT(cases));
 }
 
-/* n runs on as many days, of which the last ones are twice as fast. */
-static void put_runs(const char *path, const char *model, unsigned n, unsigned before)
+/* n runs on as many days, of which the last ones are twice as fast and fail so many requests. */
+static void put_runs(const char *path, const char *model, unsigned n, unsigned before,
+		     unsigned failed)
 {
 	FILE *f = fopen(path, "w");
 
@@ -51,8 +54,9 @@ static void put_runs(const char *path, const char *model, unsigned n, unsigned b
 	for (unsigned i = 0; i < n; i++)
 		fprintf(f, "{\"date\": \"202601%02u-000000\", \"backend\": \"vllm\", \"model_id\": \"%s\", "
 			"\"num_prompts\": 6, \"request_rate\": 2, \"duration\": 2.5, \"completed\": 6, "
-			"\"failed\": 0, \"request_throughput\": %u.%u, \"output_throughput\": 8, "
-			"\"mean_ttft_ms\": %u.5}\n", i + 1, model, i < before ? 10 : 20, i % 3, 90 + i % 3);
+			"\"failed\": %u, \"request_throughput\": %u.%u, \"output_throughput\": 8, "
+			"\"mean_ttft_ms\": %u.5}\n", i + 1, model, i < before ? 0 : failed,
+			i < before ? 10 : 20, i % 3, 90 + i % 3);
 	fclose(f);
 }
 
@@ -60,8 +64,9 @@ static int setup(void **state)
 {
 	if (verb_setup(state) < 0)
 		return -1;
-	put_runs("s.jsonl", "m", 16, 11);
-	put_runs("few.jsonl", "few", 3, 3);
+	put_runs("s.jsonl", "m", 16, 11, 0);
+	put_runs("few.jsonl", "few", 3, 3, 0);
+	put_runs("fails.jsonl", "fails", 16, 11, 1);
 	verb_sim("S", "");
 	return 0;
 }

@@ -399,13 +399,15 @@ static void add_change(struct found *f, const struct json_value *series,
 		       const struct json_value *change)
 {
 	static const char *const keys[] = {
-		"text", "verdict", "effect", "p", "at", "commit", "commit_before", "version", "also",
+		"text", "verdict", "guard", "effect", "p", "at", "commit", "commit_before", "version", "also",
 		"command",
 	};
 	struct str name = text_of(series, "name"), text = text_of(change, "text");
-	struct str command = text_of(change, "command");
+	struct str command = text_of(change, "command"), guard = text_of(change, "guard");
 
 	buf_printf(&f->text, "%.*s: %.*s\n", (int)name.n, name.p, (int)text.n, text.p);
+	if (guard.n)
+		buf_printf(&f->text, "  not better: %.*s\n", (int)guard.n, guard.p);
 	if (command.n)
 		buf_printf(&f->text, "  decide it: %.*s\n", (int)command.n, command.p);
 	json_begin_object(&f->w);
@@ -452,6 +454,8 @@ static void tell(struct found *f, const char *metric, const struct json_value *a
 		printf("%s: not judged: %.*s\n", metric, (int)reason.n, reason.p);
 	else if (f->changed == before)
 		printf("%s: %s\n", metric, reason.n ? arena_text(f->a, reason) :
+		       f->o->is_worse_only ?
+		       "no recent change for the worse; the dashboard's page Trends shows all" :
 		       "no recent change; the dashboard's page Trends shows older ones");
 }
 

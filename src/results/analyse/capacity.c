@@ -104,7 +104,7 @@ struct capacity {
 	struct slo slo[SLO_MAX];
 	size_t n_slos;
 	struct str *column;        /* configuration, facts, sizes, limits, versions */
-	size_t n_keys, first_fact, first_slo, first_version, n_columns;
+	size_t n_keys, n_last, first_fact, first_slo, first_version, n_columns;
 	struct rows rows;
 	struct newest newest;
 	struct counting counting[SLO_MAX + 1]; /* of the limits' metrics, then of the rate */
@@ -152,6 +152,9 @@ static const char *const configuration_default[] = {
 	"benchmark.dataset_name", "benchmark.random_input_len", "benchmark.random_output_len",
 	"benchmark.input_len", "benchmark.output_len", NULL,
 };
+/* After those; each is only used where it tells some apart that the others do not. */
+static const char *const configuration_last[] = { "gpu_model", "gpus_used", NULL };
+#define LAST_MAX 2
 
 /* ---- searches ---- */
 
@@ -261,6 +264,50 @@ static void default_limit(struct capacity *c)
 	c->slo[c->n_slos++] = (struct slo){ n ? have[0] : str_of(limited_default[0]), NAN, true };
 }
 
+/* The usual columns, and other arguments of servers in which the runs differ. */
+static int usual_configuration(struct capacity *c, struct str **out, size_t *n, struct err *e)
+{
+	const struct str *usual = parts_present(c->r, configuration_default, n);
+	const struct str *last = parts_present(c->r, configuration_last, &c->n_last);
+	struct series_key key;
+
+	if (series_key(c->r, &key, e) < 0)
+		return -1;
+	*out = arena_alloc(c->r->arena, (*n + key.n + c->n_last + 1) * sizeof(**out));
+	memcpy(*out, usual, *n * sizeof(**out));
+	for (size_t i = 0; i < key.n; i++) {
+		enum column_role role = setups_role(key.column[i]);
+		size_t k = 0;
+
+		while (k < *n && !str_eq((*out)[k], key.column[i]))
+			k++;
+		if (k == *n && (role == ROLE_PRECISION || role == ROLE_ARGUMENT))
+			(*out)[(*n)++] = key.column[i];
+	}
+	for (size_t i = 0; i < c->n_last; i++)
+		(*out)[(*n)++] = last[i];
+	return 0;
+}
+
+static void drop_last(struct capacity *c)
+{
+	size_t n = c->rows.n;
+	uint32_t *group = arena_alloc(c->r->arena, (n + 1) * sizeof(*group)), codes;
+	uint32_t count[LAST_MAX + 1] = { 0 };
+
+	for (size_t k = 0; k < c->n_keys; k++) {
+		const uint32_t *code = setups_codes(c->r->arena, c->rows.value + k * n, n, &codes);
+		uint32_t groups = setups_refine(group, code, n);
+
+		if (k + 1 + c->n_last >= c->n_keys)
+			count[k + 1 + c->n_last - c->n_keys] = groups;
+	}
+	while (c->n_last && count[c->n_last] <= (c->n_keys > 1 ? count[c->n_last - 1] : 1)) {
+		c->n_keys--;
+		c->n_last--;
+	}
+}
+
 static int read_request(struct capacity *c, struct err *e)
 {
 	const struct json_value *rate = json_get(c->r->body, "rate");
@@ -272,8 +319,9 @@ static int read_request(struct capacity *c, struct err *e)
 		return parts_refuse(e, "/rate", "expected requests per second above 0");
 	if (read_slo(c, e) < 0 || parts_columns(c->r, "configuration", &key, &c->n_keys, e) < 0)
 		return -1;
-	if (!given || given->kind == JSON_NULL)
-		key = parts_present(c->r, configuration_default, &c->n_keys);
+	if ((!given || given->kind == JSON_NULL) &&
+	    usual_configuration(c, &key, &c->n_keys, e) < 0)
+		return -1;
 	if (find_searches(c, e) < 0)
 		return -1;
 	if (!c->n_slos)
@@ -290,7 +338,10 @@ static int read_request(struct capacity *c, struct err *e)
 		c->column[c->n_columns++] = c->slo[i].column;
 	c->first_version = c->n_columns;
 	c->n_columns += newest_columns(c->r, c->column + c->n_columns);
-	return parts_select(c->r, c->column, c->n_columns, &c->rows, e);
+	if (parts_select(c->r, c->column, c->n_columns, &c->rows, e) < 0)
+		return -1;
+	drop_last(c);
+	return 0;
 }
 
 static double number_at(const struct capacity *c, size_t column, size_t row)

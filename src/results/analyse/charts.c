@@ -450,7 +450,7 @@ int analyse_parallel(const struct analyse_request *r, struct json_writer *w, str
  * smallest size, and that ratio divided by the ratio of sizes.
  *
  *   speedup = value / value at the smallest size (the inverse where lower is better)
- *   efficiency = speedup / (size / smallest size)
+ *   efficiency = speedup / (size / smallest size); of a metric per GPU or kW over GPUs speedup
  *
  * A series is defined by everything else that makes runs comparable, without the size's column. Of
  * several versions of the engine the newest with two sizes is used: sizes that differ in it are not
@@ -474,8 +474,23 @@ static double speedup_of(double value, double first, int better)
 	return first > 0 && value >= 0 ? value / first : NAN;
 }
 
+/* Whether more GPUs do not change it at best: a quotient by them, their power or price. */
+static bool is_constant_at_best(struct str metric, struct str by)
+{
+	static const char *const quotients[] = {
+		"tokens_per_s_per_gpu", "total_tokens_per_s_per_gpu", "tokens_per_s_per_kw",
+		"j_per_output_token", "usd_per_m_output",
+	};
+
+	for (size_t i = 0; i < sizeof(quotients) / sizeof(*quotients); i++)
+		if (str_is(metric, quotients[i]))
+			return column_role(by) == ROLE_PARALLEL;
+	return false;
+}
+
 /* Values of one size are adjacent, in ascending order. */
-static void put_points(struct json_writer *w, const struct sized *x, size_t n, int better)
+static void put_points(struct json_writer *w, const struct sized *x, size_t n, int better,
+		       bool is_constant)
 {
 	double first = NAN, smallest = NAN;
 
@@ -500,7 +515,8 @@ static void put_points(struct json_writer *w, const struct sized *x, size_t n, i
 		parts_put_number(w, "low", x[i].value);
 		parts_put_number(w, "high", x[to - 1].value);
 		parts_put_number(w, "speedup", speedup);
-		parts_put_number(w, "efficiency", smallest > 0 ? speedup * smallest / x[i].size : NAN);
+		parts_put_number(w, "efficiency", is_constant ? speedup :
+				 smallest > 0 ? speedup * smallest / x[i].size : NAN);
 		json_end_object(w);
 	}
 	json_end_array(w);
@@ -540,7 +556,7 @@ static bool put_series(struct scaling *s, struct json_writer *w, const struct se
 	parts_put_series(w, l, i);
 	json_member_text(w, "version", newest_text(&s->newest, one->row));
 	parts_put_count(w, "n", one->n);
-	put_points(w, x, one->n, column_better(s->metric));
+	put_points(w, x, one->n, column_better(s->metric), is_constant_at_best(s->metric, s->by));
 	json_end_object(w);
 	return true;
 }
@@ -570,7 +586,15 @@ static int read_request(struct scaling *s, struct err *e)
 	s->key[s->n_keys] = s->by;
 	s->key[s->n_keys + 1] = s->metric;
 	s->n_versions = newest_columns(s->r, s->key + s->n_keys + 2);
-	return parts_select(s->r, s->key, s->n_keys + 2 + s->n_versions, &s->rows, e);
+	if (parts_select(s->r, s->key, s->n_keys + 2 + s->n_versions, &s->rows, e) < 0)
+		return -1;
+	for (size_t i = 0; i < s->rows.n; i++) {
+		struct value *size = &s->rows.value[s->n_keys * s->rows.n + i];
+
+		if (size->kind == VALUE_TEXT && str_to_f64(size->text, &size->number))
+			size->kind = VALUE_NUMBER; /* of metadata */
+	}
+	return 0;
 }
 
 static void keep_newest(struct scaling *s, struct series_list *l, struct notes *notes)
@@ -605,6 +629,7 @@ int analyse_scaling(const struct analyse_request *r, struct json_writer *w, stru
 	json_member_str(w, "metric", s.metric);
 	parts_put_kind(w, s.metric);
 	json_member_str(w, "by", s.by);
+	json_member_text(w, "ideal", is_constant_at_best(s.metric, s.by) ? "constant" : "proportional");
 	json_member_array(w, "series");
 	for (size_t i = 0; i < l.shown; i++)
 		shown += put_series(&s, w, &l, i);

@@ -4,7 +4,8 @@
  * the frontier of each color and of all, and a sentence that says which color leads where.
  *
  * A color leads at x when its best y among its points at x or better is the best of all colors:
- * steps between measured points, without interpolation. Colors within 2 % of the best are level.
+ * steps between measured points, without interpolation. Colors are level with the best within 2 %,
+ * or where the ranges of the medians of repeats overlap, as on Overview.
  */
 #include <assert.h>
 #include <math.h>
@@ -16,8 +17,8 @@
 #define POINTS_SHOWN 2000
 #define COMMON_SHOWN 6
 #define RANGES_SAID 3
-#define LEADERS_MAX 64        /* colors that the sentence names: one bit each */
 #define LEVEL 0.02
+#define LEADERS_MAX 64        /* colors that the sentence names: one bit each */
 #define READING_PART 4        /* the reading line is at a quarter of what all colors reach */
 
 enum { X, Y, TTFT, TTFT_P99, E2EL, METRICS };
@@ -253,17 +254,17 @@ static bool is_better(const struct curves *c, size_t axis, double a, double b)
 	return isnan(b) || c->sign[axis] * a > c->sign[axis] * b;
 }
 
-/* The best y of a color at x or better; NAN: it has none there. Both as they are measured. */
-static double best_at(const struct curves *c, size_t color, double x)
+/* The best y of a color at x or better, as measured; its value is NAN: it has none there. */
+static struct folded best_at(const struct curves *c, size_t color, double x)
 {
-	double best = NAN;
+	struct folded best = { .value = NAN };
 
 	for (size_t i = 0; i < c->n_drawn; i++) {
 		const struct drawn *d = &c->drawn[i];
 
 		if (d->color == color && d->is_frontier && !is_better(c, X, x, d->at[X].value) &&
-		    is_better(c, Y, d->at[Y].value, best))
-			best = d->at[Y].value;
+		    is_better(c, Y, d->at[Y].value, best.value))
+			best = d->at[Y];
 	}
 	return best;
 }
@@ -322,20 +323,24 @@ static int by_number(const void *x, const void *y)
 static uint64_t leaders_at(const struct curves *c, double x, size_t *leader)
 {
 	size_t n = c->s.n_colors < LEADERS_MAX ? c->s.n_colors : LEADERS_MAX;
-	double best = NAN;
+	struct folded best = { .value = NAN };
 	uint64_t out = 0;
 
 	for (size_t k = 0; k < n; k++) {
-		double y = best_at(c, k, x);
+		struct folded y = best_at(c, k, x);
 
-		if (isnan(y) || !is_better(c, Y, y, best))
+		if (isnan(y.value) || !is_better(c, Y, y.value, best.value))
 			continue;
 		best = y;
 		*leader = k;
 	}
-	for (size_t k = 0; k < n; k++)
-		if (fabs(best_at(c, k, x) - best) <= LEVEL * fabs(best))
+	for (size_t k = 0; k < n; k++) {
+		struct folded y = best_at(c, k, x);
+
+		if (setups_is_level(y, best) ||
+		    fabs(y.value - best.value) <= LEVEL * fabs(best.value))
 			out |= 1ull << k;
+	}
 	return out;
 }
 
@@ -526,8 +531,9 @@ static void add_leading(struct buf *b, const struct curves *c)
 {
 	size_t n;
 	const struct range *range = ranges_of(c, false, &n);
+	bool is_single = n > RANGES_SAID;
 
-	if (n > RANGES_SAID)
+	if (is_single)
 		range = ranges_of(c, true, &n);
 	if (n > RANGES_SAID) {
 		add_shares(b, c, range, n);
@@ -535,8 +541,8 @@ static void add_leading(struct buf *b, const struct curves *c)
 		add_ranges(b, c, range, n);
 	} else {
 		add_leaders(b, c, range[0].leaders);
-		buf_add_text(b, range[0].leaders & (range[0].leaders - 1) ? " are level at every "
-									  : " leads at every ");
+		buf_add_text(b, range[0].leaders & (range[0].leaders - 1) ? " are level at every " :
+				is_single ? " leads or is level at every " : " leads at every ");
 		if (str_is(c->s.metric[X], "tokens_per_s_per_user"))
 			buf_add_text(b, "speed per user.");
 		else
@@ -818,7 +824,7 @@ static void put_reading(const struct curves *c, struct json_writer *w)
 	for (size_t k = 0; k < c->s.n_colors && !isnan(c->at); k++) {
 		json_begin_object(w);
 		json_member_text(w, "color", c->s.legend[k].name);
-		parts_put_number(w, "y", best_at(c, k, c->at));
+		parts_put_number(w, "y", best_at(c, k, c->at).value);
 		parts_put_number(w, "between", between_at(c, k, c->at));
 		put_reach(c, k, w);
 		json_end_object(w);

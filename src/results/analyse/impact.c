@@ -850,8 +850,8 @@ int analyse_impact(const struct analyse_request *r, struct json_writer *w, struc
 	if (read_metric(&m, e) < 0 || choose(&m, &column, &n, e) < 0)
 		return -1;
 	if (m.n < ENOUGH_RUNS) {
-		parts_note(&m.notes, "not enough data: %zu runs have a finite %.*s, at least %d are needed",
-			   m.n, (int)m.metric.n, m.metric.p, ENOUGH_RUNS);
+		parts_note(&m.notes, "not enough data: %zu run%s a finite %.*s, at least %d are needed",
+			   m.n, m.n == 1 ? " has" : "s have", (int)m.metric.n, m.metric.p, ENOUGH_RUNS);
 		n = 0;
 	}
 	m.of = arena_alloc(r->arena, (n + 1) * sizeof(*m.of));

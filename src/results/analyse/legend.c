@@ -23,8 +23,11 @@ static void add_short(struct buf *b, struct arena *a, struct str column, struct 
 {
 	struct str word = parts_last_word(column);
 	const char *form = column_short(column);
+	double number;
+	bool is_number = v.kind == VALUE_NUMBER || /* metadata are texts */
+			 (v.kind == VALUE_TEXT && str_to_f64(v.text, &number));
 
-	if (v.kind == VALUE_TEXT) {
+	if (v.kind == VALUE_TEXT && !is_number) {
 		const char *slash = memrchr(v.text.p, '/', v.text.n);
 
 		buf_add_text(b, slash && slash + 1 < v.text.p + v.text.n ?
@@ -33,12 +36,12 @@ static void add_short(struct buf *b, struct arena *a, struct str column, struct 
 			     arena_text(a, v.text));
 		return;
 	}
-	if (v.kind == VALUE_NUMBER && str_is(word, "request_rate")) {
-		buf_printf(b, "%.10g/s", v.number);
+	if (is_number && str_is(word, "request_rate")) {
+		buf_printf(b, "%s/s", parts_cell_text(a, v));
 		return;
 	}
-	if (v.kind == VALUE_NUMBER && *form) {
-		buf_printf(b, "%s%.10g", form, v.number);
+	if (is_number && *form) {
+		buf_printf(b, "%s%s", form, parts_cell_text(a, v));
 		return;
 	}
 	if (str_is(word, "enable_expert_parallel")) {

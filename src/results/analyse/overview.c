@@ -52,6 +52,7 @@ struct overview {
 	struct setup_point *point;   /* with the newest version that has any result */
 	struct setup_point *of_metric[METRICS]; /* newest that has the metric; NULL: unread */
 	size_t n_points;
+	struct value load_kind;      /* of all loads */
 	double load[LOADS_SHOWN];    /* NAN: whatever was measured */
 	size_t n_loads, rank[LOADS_SHOWN];
 	size_t wanted;               /* the metric that the request ranks by; METRICS: none */
@@ -178,7 +179,7 @@ static double *common_loads(const struct overview *o, size_t *n_common)
 }
 
 /* A column has loads of one kind: points of a kind that is not the most frequent lose theirs. */
-static void keep_loads_of_one_kind(const struct overview *o, struct setup_point *point)
+static void keep_loads_of_one_kind(struct overview *o, struct setup_point *point)
 {
 	struct arena *a = o->r->arena;
 	struct value *kind = arena_alloc(a, (o->n_points + 1) * sizeof(*kind));
@@ -192,9 +193,12 @@ static void keep_loads_of_one_kind(const struct overview *o, struct setup_point 
 	for (size_t i = 0; i < o->n_points; i++)
 		if (!isnan(point[i].load) && ++points[code[i]] > points[usual])
 			usual = code[i];
-	for (size_t i = 0; i < o->n_points; i++)
+	for (size_t i = 0; i < o->n_points; i++) {
 		if (code[i] != usual)
 			point[i].load = NAN;
+		else
+			o->load_kind = kind[i];
+	}
 }
 
 /*
@@ -276,6 +280,21 @@ static bool meets_need(const struct overview *o, const struct setup_point *p, si
 	return isnan(o->need_ttft_ms) || fold_with(o, p, TTFT_P99, rank) <= o->need_ttft_ms;
 }
 
+/* Whether one of the runs in which the metric is INVALID meets the needs. */
+static bool invalid_meets_need(const struct overview *o, const struct setup_point *p, size_t rank)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		size_t row = p->member[i];
+
+		if (o->is_invalid[rank][row] &&
+		    (isnan(o->need_user) || setups_metric(&o->s, USER, row) >= o->need_user) &&
+		    (isnan(o->need_ttft_ms) ||
+		     setups_metric(&o->s, TTFT_P99, row) <= o->need_ttft_ms))
+			return true;
+	}
+	return false;
+}
+
 static size_t invalid_runs(const struct overview *o, const struct setup_point *p, size_t metric)
 {
 	size_t n = 0;
@@ -298,7 +317,8 @@ static struct best best_of(struct overview *o, size_t color, double load, size_t
 			continue;
 		v = setups_fold(&o->s, p, metric, o->is_invalid[metric]);
 		b.n_invalid += invalid_runs(o, p, metric);
-		if (is_better(o, metric, v.value, b.invalid.value)) {
+		if (is_better(o, metric, v.value, b.invalid.value) &&
+		    invalid_meets_need(o, p, metric)) {
 			b.invalid = v;
 			b.invalid_at = p;
 		}
@@ -452,15 +472,13 @@ static void put_rows(const struct overview *o, struct json_writer *w)
 		json_put_null(w);
 	json_member_array(w, "loads");
 	for (size_t i = 0; i < o->n_loads; i++) {
-		struct value kind = setups_fact(&o->s, SETUP_LOAD_KIND, o->point[0].member[0]);
-
 		json_begin_object(w);
 		json_member_text(w, "name", name[o->n_loads == 2 && i ? 2 : i]);
 		parts_put_number(w, "value", o->load[i]);
 		json_member_text(w, "label", isnan(o->load[i]) ? "as measured" :
-				 arena_printf(o->r->arena, "%s %.10g", kind.kind == VALUE_TEXT ?
-					      parts_cell_text(o->r->arena, kind) : "load",
-					      o->load[i]));
+				 arena_printf(o->r->arena, "%s %.10g", o->load_kind.kind == VALUE_TEXT ?
+					      parts_cell_text(o->r->arena, o->load_kind) :
+					      "load", o->load[i]));
 		json_end_object(w);
 	}
 	json_end_array(w);

@@ -96,6 +96,7 @@ int parts_whole(const struct json_value *object, const char *pointer, const char
 
 const char *const parts_series_default[] = {
 	"mode", "server.model", "hardware.gpu", "hardware.gpus", "server.gpu", "environment.driver",
+	"measured_lengths", "tags.gpu", "tags.gpu_model", "tags.gpu_type",
 	"server.tensor_parallel_size", "server.pipeline_parallel_size", "server.data_parallel_size",
 	"server.quantization", "server.dtype", "benchmark.backend", "benchmark.dataset_name",
 	"benchmark.num_prompts", "benchmark.random_input_len", "benchmark.random_output_len",
@@ -267,15 +268,16 @@ struct str parts_last_word(struct str column)
 	return dot ? (struct str){ dot + 1, column.n - (size_t)(dot + 1 - column.p) } : column;
 }
 
-/* Adds the column's name for numbers; texts are clear without it. */
+/* Adds the column's name for numbers; other texts are clear without it. */
 static void name_part(struct buf *b, struct arena *a, struct str column, struct value v,
 		      const char *apart)
 {
 	struct str word = parts_last_word(column);
+	double number;
 
 	if (b->len)
 		buf_add_text(b, apart);
-	if (v.kind != VALUE_TEXT) {
+	if (v.kind != VALUE_TEXT || str_to_f64(v.text, &number)) {
 		buf_add_str(b, word);
 		buf_add_char(b, value_is_missing(v) ? ' ' : '=');
 	}

@@ -24,8 +24,9 @@
 static const char *const key_column[] = {
 	"mode", "gpus", "gpu_type", "profiled", "hardware.gpu", "hardware.gpus", "hardware.device",
 	"hardware.gpu.mig_profile", "hardware.cpu.model", "environment.driver",
-	"environment.server.kind", "client.workload_hash", "tags.gpu", "tags.gpu_type",
-	"tags.device", "tags.tp",
+	"environment.server.kind", "client.workload_hash", "measured_lengths", "tags.gpu",
+	"tags.gpu_model", "tags.gpu_type", "tags.device", "tags.num_gpus", "tags.gpu_count",
+	"tags.tp", "tags.pp", "tags.dp", "tags.isl", "tags.osl",
 };
 
 /* Settings for locations, names and output of servers and of the load. */

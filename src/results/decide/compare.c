@@ -601,7 +601,8 @@ static void add_need(struct buf *out, const struct matched_row *row)
 			   n->sessions ? ", or " : "");
 	if (n->sessions)
 		buf_printf(out, "%zu server sessions a side%s", n->sessions,
-			   n->clusters ? " of each of these," : "");
+			   n->clusters ? " of each of these," :
+			   row->is.configs > 1 ? " of each configuration" : "");
 	buf_add_text(out, " are needed");
 	if (n->from == MATCHED_SUPPOSED)
 		buf_printf(out, " if sessions scatter by %.3g %%", MATCHED_SCATTER_USUAL * 100);

@@ -105,8 +105,11 @@ static struct role_of_servers *role_of(struct inputs *in, struct str group)
 	return &in->role[in->n_roles++];
 }
 
+/* --metadata keeps its values as texts, so that a text may be a number, too. */
 static double positive(struct value v)
 {
+	if (v.kind == VALUE_TEXT && str_to_f64(v.text, &v.number))
+		v.kind = VALUE_NUMBER;
 	return v.kind == VALUE_NUMBER && isfinite(v.number) && v.number > 0 ? v.number : 0;
 }
 
@@ -390,26 +393,40 @@ static double rounded(double tokens)
 	return tokens > 0 ? exp2(round(log2(tokens))) : 0;
 }
 
+static void add_in_and_out(struct words *w, double input, double output)
+{
+	if (input > 0)
+		add(w, "%.10g in", input);
+	if (output > 0)
+		add(w, "%s%.10g out", input > 0 ? ", " : "", output);
+}
+
+/* "about 512 in, 128 out", of a run that does not say its dataset and lengths, such as vLLM's. */
+static struct str measured_lengths(const struct inputs *in, struct str dataset, struct arena *a)
+{
+	double n = number(in, IN_COMPLETED);
+	double input = rounded(quotient(number(in, IN_INPUT_TOKENS), n));
+	double output = rounded(quotient(number(in, IN_OUTPUT_TOKENS), n));
+	struct words w = { .n = 0 };
+
+	if (dataset.n || length(in, dataset, "input", IN_INPUT_LEN, IN_ISL_TAG) > 0 ||
+	    length(in, dataset, "output", IN_OUTPUT_LEN, IN_OSL_TAG) > 0 ||
+	    !(input > 0 || output > 0))
+		return STR("");
+	add(&w, "about ");
+	add_in_and_out(&w, input, output);
+	return arena_str(a, (struct str){ w.text, w.n });
+}
+
 static void add_lengths(struct words *w, const struct inputs *in, struct str dataset)
 {
 	double input = length(in, dataset, "input", IN_INPUT_LEN, IN_ISL_TAG);
 	double output = length(in, dataset, "output", IN_OUTPUT_LEN, IN_OSL_TAG);
 	bool is_random = str_starts(dataset, STR("random"));
-	const char *about = "";
 
-	if (!dataset.n && !(input > 0) && !(output > 0)) {
-		double n = number(in, IN_COMPLETED);
-
-		about = "about ";
-		input = rounded(quotient(number(in, IN_INPUT_TOKENS), n));
-		output = rounded(quotient(number(in, IN_OUTPUT_TOKENS), n));
-	}
 	if (input > 0 || output > 0)
-		add(w, "%s%s", !w->n ? "" : dataset.n ? " " : " \u00b7 ", about);
-	if (input > 0)
-		add(w, "%.10g in", input);
-	if (output > 0)
-		add(w, "%s%.10g out", input > 0 ? ", " : "", output);
+		add(w, "%s", !w->n ? "" : dataset.n ? " " : " \u00b7 ");
+	add_in_and_out(w, input, output);
 	if (is_random && number(in, IN_PREFIX) > 0)
 		add(w, ", prefix %.10g", number(in, IN_PREFIX));
 	if (is_random && number(in, IN_RANGE) > 0)
@@ -417,14 +434,14 @@ static void add_lengths(struct words *w, const struct inputs *in, struct str dat
 }
 
 /* "Llama-3.1-8B-Instruct · random 256 in, 12 out"; empty: nothing of it is known. */
-static struct str workload(const struct inputs *in, struct arena *a)
+static struct str workload(const struct inputs *in, struct str dataset, struct str lengths,
+			   struct arena *a)
 {
-	struct str model = text(in, IN_MODEL), dataset = text(in, IN_DATASET);
+	struct str model = text(in, IN_MODEL);
 	struct str path = text(in, IN_HF_NAME), mode = text(in, IN_MODE);
 	struct words w = { .n = 0 };
 
 	model = short_name(model.n ? model : text(in, IN_CLIENT_MODEL));
-	dataset = dataset.n ? dataset : text(in, IN_OTHER_DATASET);
 	path = short_name(path.n ? path : text(in, IN_DATASET_PATH));
 	if (model.n)
 		add(&w, "%.*s", (int)model.n, model.p);
@@ -432,7 +449,10 @@ static struct str workload(const struct inputs *in, struct arena *a)
 		add(&w, "%s%.*s", w.n ? " \u00b7 " : "", (int)dataset.n, dataset.p);
 	if (dataset.n && path.n && !str_starts(dataset, STR("random")))
 		add(&w, " %.*s", (int)path.n, path.p);
-	add_lengths(&w, in, dataset);
+	if (lengths.n)
+		add(&w, "%s%.*s", w.n ? " \u00b7 " : "", (int)lengths.n, lengths.p);
+	else
+		add_lengths(&w, in, dataset);
 	if (w.n && (str_is(mode, "throughput") || str_is(mode, "latency")))
 		add(&w, " \u00b7 %.*s", (int)mode.n, mode.p);
 	return arena_str(a, (struct str){ w.text, w.n });
@@ -510,6 +530,7 @@ struct row derive(const struct row *r, struct arena *a)
 {
 	struct row out = { .id = r->id, .n = r->n };
 	struct inputs in = { .row = NULL };
+	struct str dataset, lengths;
 	struct ruled gpus;
 	double output, power;
 
@@ -534,7 +555,10 @@ struct row derive(const struct row *r, struct arena *a)
 	put_number(&out, "tokens_per_s_per_kw", quotient(1000 * output, power));
 	put_number(&out, "j_per_output_token", quotient(power, output));
 	put_ruled(&out, "load", load(&in), "load_kind");
-	put_text(&out, "workload", workload(&in, a));
+	dataset = text(&in, text(&in, IN_DATASET).n ? IN_DATASET : IN_OTHER_DATASET);
+	lengths = measured_lengths(&in, dataset, a);
+	put_text(&out, "measured_lengths", lengths);
+	put_text(&out, "workload", workload(&in, dataset, lengths, a));
 	put_number(&out, "configuration", configuration(&in));
 	assert(out.n <= r->n + COUNT(derived_columns));
 	return out;

@@ -664,6 +664,8 @@ export interface Impact extends Answer {
 
 export interface Scaling extends Answer {
 	metric: string; unit: string | null; better: 'higher' | 'lower' | null; by: string;
+	/** what efficiency is a share of; constant: a metric per GPU or kW over numbers of GPUs */
+	ideal: 'proportional' | 'constant';
 	series: ScalingSeries[]; trust: MetricTrust[]; notes: string[];
 }
 

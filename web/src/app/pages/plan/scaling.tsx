@@ -27,7 +27,7 @@ const text = textCodec('');
 const seriesCodec = listCodec(['auto']);
 const HEIGHT = 380, EFFICIENCY_HEIGHT = 170, SHOWN_AT_FIRST = 6;
 const BY = ['server.tensor_parallel_size', 'server.data_parallel_size', 'server.pipeline_parallel_size',
-	'benchmark.max_concurrency', 'benchmark.request_rate', 'server.max_num_seqs'] as const;
+	'gpus_used', 'benchmark.max_concurrency', 'benchmark.request_rate', 'server.max_num_seqs'] as const;
 
 /** Columns that are the load themselves. */
 const LOADS: string[] = ['benchmark.max_concurrency', 'benchmark.request_rate', 'load'];
@@ -81,10 +81,11 @@ function Table({ answer, columns }: { answer: Answer; columns: Columns }): React
 	);
 }
 
-/** Ideal lines from the smallest value of each series on: proportional. */
+/** Ideal lines from the smallest value of each series on. */
 const idealOf = (answer: Answer, lines: LineSeries[]): LineSeries[] => lines.map((line, i) => {
 	const [first] = answer.series[i].points, { better } = answer;
-	const at = (x: number): number => first.median * (better === 'lower' ? first.x / x : x / first.x);
+	const at = (x: number): number => (answer.ideal === 'constant' ? first.median
+		: first.median * (better === 'lower' ? first.x / x : x / first.x));
 	return { ...line, id: `ideal ${line.id}`, idealOf: line.id, points: answer.series[i].points.map((p) =>
 		({ x: p.x, value: at(p.x), low: null, high: null, facts: [] })) };
 });
@@ -114,7 +115,8 @@ function Drawing({ answer, columns, workload }: { answer: Answer; columns: Colum
 					'efficiency_percent')} />
 			<Legend label="Series" hasForms onToggle={flip} entries={series.map((s, i) =>
 				({ id: s.id, name: s.name, isShown: s.isShown, n: answer.series[i].n }))} />
-			<p className="dim small-text">Dashed: ideal, in proportion to {x.label}.</p>
+			<p className="dim small-text">Dashed: ideal, {answer.ideal === 'constant' ? 'the same at every'
+				: 'in proportion to'} {x.label}.</p>
 		</>
 	);
 }
