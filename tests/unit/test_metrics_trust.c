@@ -14,11 +14,12 @@
 #define SEE_DOCTOR " profllm doctor looks for the cause."
 #define DOCTOR_MENDS " profllm doctor shows the command."
 
-#define HELD(share, slots, mean_ms)                                                       \
+#define HELD(share, slots, mean_ms) HELD_BY(share, slots, mean_ms, "--max-concurrency")
+#define HELD_BY(share, slots, mean_ms, cap)                                                       \
 	share " % of the requests waited in the client for one of " slots " slots of "        \
-	"--max-concurrency, " mean_ms " ms on average over all, which TTFT and E2EL leave out: "  \
+	cap ", " mean_ms " ms on average over all, which TTFT and E2EL leave out: "  \
 	"requests planned over 100.000 s were sent over 106.000 s. The load was not the planned " \
-	"one; a higher --max-concurrency shows whether the server sustains that."
+	"one; a higher " cap " shows whether the server sustains that."
 #define TAIL(in_flight, limit, lower, enough)                                             \
 	"On average " in_flight " requests were in flight, not the 8 of --max-concurrency "       \
 	"(limit " limit "), because slots are empty at the end of a run: throughput is up to "    \
@@ -194,6 +195,12 @@ static void held_at(struct run *r)
 }
 static void held_ttft(struct run *r) { held_at(r); r->m.client.held.mean_ms = 10.1; }
 static void held_both(struct run *r) { held_at(r); r->m.client.held.mean_ms = 101; }
+static void held_sessions(struct run *r)
+{
+	held_ttft(r);
+	r->m.opts.max_concurrency = 0;
+	r->m.opts.max_sessions = 16;
+}
 static void held_pooling(struct run *r)
 {
 	held_both(r);
@@ -540,6 +547,8 @@ static const struct {
 	  "TTFT, E2EL, goodput" },
 	{ held_at, TRUST_VALID, NULL, NULL, NULL },
 	{ held_ttft, TRUST_DEGRADED, "rate_not_carried", HELD("20", "64", "10.100"), "TTFT, goodput" },
+	{ held_sessions, TRUST_DEGRADED, "rate_not_carried",
+	  HELD_BY("20", "16", "10.100", "--max-sessions"), "TTFT, goodput" },
 	{ held_both, TRUST_DEGRADED, "rate_not_carried", HELD("20", "64", "101.000"),
 	  "TTFT, E2EL, goodput" },
 	{ held_pooling, TRUST_DEGRADED, "rate_not_carried", HELD("20", "64", "101.000"),

@@ -64,6 +64,7 @@ struct metrics_opts {
 	bool is_peak_in_tokens;        /* --fix peak-tokens */
 	bool is_eos_ignored;           /* answers were requested with their full length */
 	int64_t max_concurrency;       /* 0: no cap */
+	uint32_t max_sessions;         /* conversations under way at once; 0: no cap */
 	uint32_t n_hosts;              /* records merged into this one; 0 counts as 1 */
 	bool reports_cached_tokens;    /* --report-cached-tokens */
 	bool finds_steady_state;       /* not --no-steady-state */

@@ -467,15 +467,23 @@ static void judge_slots_used(struct trust *t, const struct metrics *m)
 		      least * cap, 100 * (1 - used), cap, fmax(enough, 2.0 * s->requests));
 }
 
+/* How many requests at once the client allows: one for each conversation. 0: any number. */
+static int64_t cap_of(const struct metrics *m)
+{
+	return m->opts.max_concurrency ? m->opts.max_concurrency : m->opts.max_sessions;
+}
+
 /*
- * Requests with a due time that waited in the client for a slot of --max-concurrency: true if that
- * is reported. TTFT and E2EL begin when a request is sent.
+ * Requests with a due time that waited in the client for a slot of --max-concurrency or
+ * --max-sessions: true if that is reported. TTFT and E2EL begin when a request is sent.
  */
 static bool judge_held(struct trust *t, const struct metrics *m, bool is_queue_held)
 {
 	const struct metrics_held *h = &m->client.held;
 	const struct metrics_schedule *s = &m->client.schedule;
 	double ttft = m->block[BLOCK_TTFT].mean_ms, e2el = m->block[BLOCK_E2EL].mean_ms;
+	int64_t slots = cap_of(m);
+	const char *cap = m->opts.max_concurrency ? "--max-concurrency" : "--max-sessions";
 	bool is_long = h->mean_ms > TRUST_LAG_FLOOR_MS;
 	unsigned moved = (is_long && ttft > 0 && h->mean_ms > TRUST_HELD_SHARE * ttft ? TTFT : 0) |
 			 (is_long && h->mean_ms > TRUST_HELD_SHARE * e2el ? E2EL : 0);
@@ -484,11 +492,10 @@ static bool judge_held(struct trust *t, const struct metrics *m, bool is_queue_h
 		return false;
 	doubt(t, TRUST_DEGRADED, "rate_not_carried",
 	      "%.0f %% of the requests waited in the client for one of %lld slot%s of "
-	      "--max-concurrency, %.3f ms on average over all, which TTFT and E2EL leave out: "
+	      "%s, %.3f ms on average over all, which TTFT and E2EL leave out: "
 	      "requests planned over %.3f s were sent over %.3f s. The load was not the planned one; a "
-	      "higher --max-concurrency shows whether the server sustains that.",
-	      100 * h->share, (long long)m->opts.max_concurrency,
-	      m->opts.max_concurrency == 1 ? "" : "s", h->mean_ms, s->planned_span_s, s->sent_span_s)
+	      "higher %s shows whether the server sustains that.", 100 * h->share, (long long)slots,
+	      slots == 1 ? "" : "s", cap, h->mean_ms, s->planned_span_s, s->sent_span_s, cap)
 		->spoils = (moved ? moved : TTFT | E2EL) | GOODPUT;
 	return true;
 }
@@ -504,7 +511,7 @@ static void judge_queue(struct trust *t, const struct metrics *m)
 
 	if (lost_share(m) > TRUST_LAG_THROUGHPUT)
 		return; /* the client itself was late: send_lag reports it */
-	if (judge_held(t, m, is_growing && q->in_flight_after > m->opts.max_concurrency))
+	if (judge_held(t, m, is_growing && q->in_flight_after > cap_of(m)))
 		return;
 	if (is_growing)
 		doubt(t, TRUST_DEGRADED, "rate_not_carried",

@@ -681,16 +681,25 @@ static void add_load(const struct report *r, struct buf *out)
 {
 	const struct report_facts *f = r->facts;
 	const char *what = r->metrics->sessions.n ? "conversations" : "requests";
+	uint32_t sessions = r->metrics->opts.max_sessions;
 
 	if (f->ramp_strategy)
 		buf_printf(out, " at %lld to %lld %s/s (%s ramp)", (long long)f->ramp_start_rps,
 			   (long long)f->ramp_end_rps, what, f->ramp_strategy);
+	else if (f->user_rate > 0)
+		buf_printf(out, " at %g requests/s by %lld user%s", f->user_rate, (long long)f->users,
+			   f->users == 1 ? "" : "s");
 	else if (r->metrics->opts.is_rate_finite)
 		buf_printf(out, " at %g %s/s", f->request_rate, what);
+	if (sessions)
+		buf_printf(out, ", at most %u conversation%s", sessions, sessions == 1 ? "" : "s");
 	if (f->max_concurrency)
-		buf_printf(out, ", at most %lld at once", (long long)f->max_concurrency);
-	else if (!f->ramp_strategy && !r->metrics->opts.is_rate_finite && !f->capture.source &&
-		 !f->load.is_replay)
+		buf_printf(out, sessions ? " and %lld request%s at once" : ", at most %lld at once",
+			   (long long)f->max_concurrency, f->max_concurrency == 1 ? "" : "s");
+	else if (sessions)
+		buf_add_text(out, " at once");
+	else if (!f->ramp_strategy && !(f->user_rate > 0) &&
+		 !r->metrics->opts.is_rate_finite && !f->capture.source && !f->load.is_replay)
 		buf_add_text(out, ", all at once");
 }
 
