@@ -707,6 +707,7 @@ void report_summary(const struct report *r, struct buf *out)
 {
 	static const enum metric_block shown[] = { BLOCK_TTFT, BLOCK_TPOT, BLOCK_E2EL };
 	const struct metrics *m = r->metrics;
+	uint32_t cancelled = m->attempted.cancelled, sent = m->completed + m->failed + cancelled;
 	size_t top = 0; /* the highest percentile, wherever the list has it */
 	const char *sep = ": ";
 	char p[FMT_F64_BYTES];
@@ -715,15 +716,16 @@ void report_summary(const struct report *r, struct buf *out)
 		return;
 	for (size_t i = 1; i < m->opts.n_percentiles; i++)
 		top = m->opts.percentile[i] > m->opts.percentile[top] ? i : top;
-	buf_printf(out, "%u request%s", m->completed + m->failed,
-		   m->completed + m->failed == 1 ? "" : "s");
+	buf_printf(out, "%u request%s", sent, sent == 1 ? "" : "s");
 	if (r->facts->model_id) {
 		buf_add_text(out, " to ");
 		line_add_safe(out, str_of(r->facts->model_id));
 	}
 	add_load(r, out);
-	buf_printf(out, ": %u succeeded, %u failed, in %.1f s\n", m->completed, m->failed,
-		   m->duration_s);
+	buf_printf(out, ": %u succeeded, %u failed", m->completed, m->failed);
+	if (cancelled)
+		buf_printf(out, ", %u cancelled", cancelled);
+	buf_printf(out, ", in %.1f s\n", m->duration_s);
 	for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++) {
 		const struct metrics_summary *s = &m->block[shown[i]];
 
