@@ -566,13 +566,15 @@ static void test_role_first(void **state)
 	static const struct {
 		unsigned flags;
 		double event_ms, content_ms;
-		uint32_t want;
+		uint32_t want, at_once;
 	} cases[] = {
-		{ ROW_ROLE_FIRST, 10, 100, 1 },
-		{ 0, 10, 100, 0 },                 /* it was no role */
-		{ ROW_ROLE_FIRST, 95, 100, 0 },
-		{ ROW_ROLE_FIRST, 1, 1.9, 0 },
-		{ ROW_ROLE_FIRST, 10, 0, 0 },      /* never any content */
+		{ ROW_ROLE_FIRST, 10, 100, 1, 0 },
+		{ 0, 10, 100, 0, 0 },              /* it was no role */
+		{ ROW_ROLE_FIRST, 95, 100, 0, 0 },
+		{ ROW_ROLE_FIRST, 1, 1.9, 0, 0 },
+		{ ROW_ROLE_FIRST, 10, 0, 0, 0 },   /* never any content */
+		{ ROW_ROLE_FIRST, 10, 110, 1, 1 }, /* all of it at one instant, alone or after a role */
+		{ 0, 110, 110, 0, 1 },
 	};
 
 	(void)state;
@@ -593,6 +595,7 @@ static void test_role_first(void **state)
 		row->last_event_ns = row->sent_ns + 110 * MS;
 		metrics_score(&m, &r, &o);
 		assert_int_equal(m.client.n_role_first, cases[i].want);
+		assert_int_equal(m.client.n_at_once, cases[i].at_once);
 		assert_int_equal(m.client.ttft_content.n, cases[i].content_ms > 0);
 		assert_true(fabs(m.client.ttft_content.mean_ms - cases[i].content_ms) < 1e-9);
 		/* The best known TPOT begins with the content where the role does not count. */

@@ -471,6 +471,7 @@ static void look_at_tokens(struct metrics *m, uint32_t i, const struct request_r
 	c->best_output += best;
 	c->best_input += !(row->flags & ROW_HAS_USAGE) && row->ignored_prompt_tokens
 			 ? row->ignored_prompt_tokens : m->input_len[i];
+	c->n_at_once += best > 1 && first == row->last_event_ns;
 	if (best > 1 && first)
 		tpot->v[tpot->n++] = metrics_seconds(row->last_event_ns - first) / (best - 1);
 	compare_with_asked(c, &m->opts, row, with_text);

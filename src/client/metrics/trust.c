@@ -35,6 +35,7 @@ static const struct { const char *code; unsigned spoils; } rules[] = {
 	{ "unstamped", ITL },
 	{ "segments", 0 },
 	{ "usage", ITL },                       /* gaps are between events, not between tokens */
+	{ "answer_at_once", TTFT | TPOT | ITL | GOODPUT },
 	{ "role_event", TTFT | TPOT | ITL | GOODPUT },
 	{ "usage_ignored", TPOT | TRUST_BIT(TRUST_INPUT) | TOKENS | GOODPUT },
 	{ "usage_refused", TPOT | TRUST_BIT(TRUST_INPUT) | TOKENS | GOODPUT },
@@ -140,6 +141,9 @@ static void conclude(struct trust *t)
 			t->reason[at] = t->reason[at - 1];
 		t->reason[at] = r;
 	}
+	for (size_t i = 0; i < t->n_reasons; i++)
+		if (t->reason[i].spoils != TRUST_EVERYTHING)
+			t->reason[i].spoils &= ~t->absent;
 	for (size_t i = t->n_reasons; i-- > 0;)
 		for (int k = 0; k < TRUST_METRIC_COUNT; k++)
 			if (t->reason[i].spoils & TRUST_BIT(k))
@@ -385,6 +389,8 @@ static void judge_answers(struct trust *t, const struct metrics *m)
 			     (double)c->best_input);
 	double unlike = output > input ? output : input;
 	enum trust_verdict level = level_of(unlike, TRUST_COUNT_DEGRADED, TRUST_COUNT_INVALID);
+	enum trust_verdict at_once = level_of(share(c->n_at_once, m->completed), TRUST_ANSWERS_SHARE,
+					      TRUST_AT_ONCE_INVALID);
 	struct trust_reason *r;
 
 	if (c->n_usage_refused)
@@ -395,6 +401,12 @@ static void judge_answers(struct trust *t, const struct metrics *m)
 		      100 * share(c->n_usage_refused, m->completed), USAGE_ASKED_FACTOR);
 	if (m->opts.is_pooling)
 		return;
+	if (at_once != TRUST_VALID)
+		doubt(t, at_once, "answer_at_once",
+		      "In %.1f %% of the answers all tokens came at one instant: TTFT is the time of the "
+		      "whole answer there, TPOT is 0, and ITL is not known. They were not streamed, or "
+		      "something before the client collected them.",
+		      100 * share(c->n_at_once, m->completed));
 	if (c->n_role_first > answers)
 		doubt(t, content > TRUST_ROLE_INVALID * ttft ? TRUST_INVALID : TRUST_DEGRADED,
 		      "role_event",
@@ -704,7 +716,8 @@ static void judge_capture(struct trust *t, const struct metrics *m, const struct
 static void judge_network(struct trust *t, const struct metrics *m, const struct trust_facts *f)
 {
 	const struct metrics_client *c = &m->client;
-	double requests = (double)m->completed + m->failed, ttft = m->block[BLOCK_TTFT].median_ms;
+	double requests = (double)m->completed + m->failed;
+	double answer = m->block[m->opts.is_pooling ? BLOCK_E2EL : BLOCK_TTFT].median_ms;
 	double resent = share((double)f->resent, requests);
 	double early = share((double)f->out_of_order, (double)c->n_events_with_text);
 
@@ -719,12 +732,13 @@ static void judge_network(struct trust *t, const struct metrics *m, const struct
 							     : TTFT | E2EL | GOODPUT;
 	if (c->connect.n > TRUST_CONNECT_REQUESTS * requests &&
 	    c->connect.p99_ms > TRUST_LAG_FLOOR_MS &&
-	    c->connect.p99_ms > TRUST_CONNECT_SHARE * ttft)
+	    c->connect.p99_ms > TRUST_CONNECT_SHARE * answer)
 		doubt(t, TRUST_VALID, "slow_connect",
-		      "Opening a connection took %.3f ms (p99), against a median TTFT of %.3f ms. "
-		      "TTFT and E2EL begin when the request is written; users wait for both. "
+		      "Opening a connection took %.3f ms (p99), against a median %s of %.3f ms. "
+		      "%s when the request is written; users wait for both. "
 		      "--warm-connections opens connections before the measurement.",
-		      c->connect.p99_ms, ttft);
+		      c->connect.p99_ms, m->opts.is_pooling ? "E2EL" : "TTFT", answer,
+		      m->opts.is_pooling ? "E2EL begins" : "TTFT and E2EL begin");
 	if ((double)f->resolve_ns / 1e6 > TRUST_RESOLVE_NOTE_MS)
 		doubt(t, TRUST_VALID, "slow_dns",
 		      "Looking up the server's name took %.3f ms (limit %.0f ms). No number contains "
@@ -795,7 +809,8 @@ static void judge_constraints(struct trust *t, const struct metrics *m, const st
 
 void trust_judge(struct trust *t, const struct metrics *m, const struct trust_facts *facts)
 {
-	*t = (struct trust){ .verdict = TRUST_VALID };
+	*t = (struct trust){ .verdict = TRUST_VALID,
+			     .absent = m->opts.is_pooling ? TTFT | TPOT | ITL | GOODPUT : 0 };
 	judge_failures(t, m);
 	if (m->completed) {
 		judge_skew(t, m);
