@@ -571,6 +571,8 @@ static void cancelled(const struct metrics *m, struct buf *out)
 static void outcome(const struct report *r, struct buf *out)
 {
 	failures(r->metrics, out);
+	if (r->metrics->probe.completed == 0 && r->metrics->probe.failed)
+		line_int(out, "Probe requests failed:", r->metrics->probe.failed); /* upstream has no row */
 	report_attempted_rows(r->metrics, out);
 	correctness(&r->metrics->correctness, out);
 	cancelled(r->metrics, out);
