@@ -245,7 +245,7 @@ struct metrics_queue {
 	double offered_rps, carried_rps;
 	bool knows_growth;             /* prompts did not get longer; the thirds are large enough */
 	double ttft_first_ms, ttft_last_ms; /* medians of the first and the last third to arrive */
-	double growth_p;               /* two-sided, for both thirds being alike */
+	double growth_p;               /* of a trend of the medians of ten parts, two-sided */
 };
 
 /*
