@@ -573,7 +573,7 @@ static void test_role_first(void **state)
 		{ ROW_ROLE_FIRST, 95, 100, 0, 0 },
 		{ ROW_ROLE_FIRST, 1, 1.9, 0, 0 },
 		{ ROW_ROLE_FIRST, 10, 0, 0, 0 },   /* never any content */
-		{ ROW_ROLE_FIRST, 10, 110, 1, 1 }, /* all of it at one instant, alone or after a role */
+		{ ROW_ROLE_FIRST, 10, 110, 1, 1 }, /* all at one instant, after a role */
 		{ 0, 110, 110, 0, 1 },
 	};
 

@@ -83,16 +83,17 @@ static int64_t *session_ends(const struct metrics *m, const struct record *r, bo
 			by_session[rows++] = (struct metrics_moment){ row->session, m->row[i] };
 	}
 	metrics_sort_moments(by_session, rows);
-	for (size_t from = 0, until; from < rows; from = until) {
-		uint32_t first = by_session[from].i;
-		int64_t last = 0;
+	for (size_t k = 0; k < rows;) {
+		int64_t session = by_session[k].at_ns, last = 0;
+		uint32_t first = by_session[k].i;
 
-		for (until = from; until < rows && by_session[until].at_ns == by_session[from].at_ns;
-		     until++) {
-			const struct request_row *row = &r->row[by_session[until].i];
+		for (; k < rows && by_session[k].at_ns == session; k++) {
+			uint32_t i = by_session[k].i;
+			int64_t ended = arrived_ns(&r->row[i]);
 
-			first = row->admitted_ns < r->row[first].admitted_ns ? by_session[until].i : first;
-			last = arrived_ns(row) > last ? arrived_ns(row) : last;
+			if (r->row[i].admitted_ns < r->row[first].admitted_ns)
+				first = i;
+			last = ended > last ? ended : last;
 		}
 		opens[first] = true;
 		if (last)

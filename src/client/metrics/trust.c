@@ -389,7 +389,8 @@ static void judge_answers(struct trust *t, const struct metrics *m)
 			     (double)c->best_input);
 	double unlike = output > input ? output : input;
 	enum trust_verdict level = level_of(unlike, TRUST_COUNT_DEGRADED, TRUST_COUNT_INVALID);
-	enum trust_verdict at_once = level_of(share(c->n_at_once, m->completed), TRUST_ANSWERS_SHARE,
+	double in_one_piece = share(c->n_at_once, m->completed);
+	enum trust_verdict at_once = level_of(in_one_piece, TRUST_ANSWERS_SHARE,
 					      TRUST_AT_ONCE_INVALID);
 	struct trust_reason *r;
 
@@ -406,7 +407,7 @@ static void judge_answers(struct trust *t, const struct metrics *m)
 		      "In %.1f %% of the answers all tokens came at one instant: TTFT is the time of the "
 		      "whole answer there, TPOT is 0, and ITL is not known. They were not streamed, or "
 		      "something before the client collected them.",
-		      100 * share(c->n_at_once, m->completed));
+		      100 * in_one_piece);
 	if (c->n_role_first > answers)
 		doubt(t, content > TRUST_ROLE_INVALID * ttft ? TRUST_INVALID : TRUST_DEGRADED,
 		      "role_event",

@@ -127,7 +127,7 @@ struct trust_reason {
 struct trust {
 	enum trust_verdict verdict;  /* the worst of all metrics */
 	enum trust_verdict metric[TRUST_METRIC_COUNT];
-	unsigned absent;             /* TRUST_BITs of metrics that this kind of request does not have */
+	unsigned absent;             /* TRUST_BITs of metrics that such requests do not have */
 	struct trust_reason reason[TRUST_REASONS_MAX]; /* the worst first, notes last */
 	size_t n_reasons;
 };
