@@ -6,8 +6,8 @@
  * admission the i-th admitted request (from 0) finds a slot once i - cap + 1 answers have arrived,
  * so the earliest possible instant is max(due, the (i - cap)-th smallest arrival). The time from
  * there to sent, minus the time spent connecting, is the client's own delay. An answer has arrived
- * by the kernel's stamp: a client that reads late also sends the next request late. The first request
- * of a conversation waits for a place under --max-sessions, too, in the same way.
+ * by the kernel's stamp: a client that reads late also sends the next request late. The first
+ * request of a conversation waits for a place under --max-sessions, too, in the same way.
  */
 #include "client/metrics/metrics_internal.h"
 
@@ -68,8 +68,9 @@ static void held(struct metrics *m, double *waits, size_t n)
 	*h = (struct metrics_held){ n, 1000 * stats_mean(waits, n), (double)waited / (double)n };
 }
 
-/* When each session ended, ascending; marks the rows that began one. Sorts by number as if a time. */
-static int64_t *session_ends(const struct metrics *m, const struct record *r, bool *opens, size_t *n)
+/* When each session ended, ascending; marks the rows that began one. Numbers sort like times. */
+static int64_t *session_ends(const struct metrics *m, const struct record *r, bool *opens,
+			     size_t *n)
 {
 	struct metrics_moment *by_session = mem_array(m->n, sizeof(*by_session));
 	int64_t *end = mem_array(m->n, sizeof(*end));

@@ -488,7 +488,7 @@ struct metrics_client {
 	uint32_t n_longer_than_asked;       /* successes with more output tokens than asked for */
 	uint32_t n_shorter_than_asked;      /* by usage, and the model did not end the answer */
 	uint32_t n_role_first;              /* successes whose TTFT is that of a role (client.c) */
-	uint32_t n_at_once;                 /* successes whose several tokens all came at one instant */
+	uint32_t n_at_once;                 /* successes whose tokens, two or more, came at once */
 	uint32_t finishes[FINISH_COUNT];    /* successes by their finish reason */
 	uint32_t n_user_stamped;            /* rows with a user-space stamp */
 	uint32_t n_new_connections;
