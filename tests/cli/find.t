@@ -94,6 +94,9 @@ check_run('a rate that holds', find($sim->{url}, @at, 400, '--request-rate', 40,
 check_run('one that does not', find($sim->{url}, @at, 1500, '--request-rate', 300), { status => 3, out => [
 	'300 requests/s does not hold within the limits, by * requests after the warm-up:',
 	'*p90_ttft_ms<20: * requests are beyond it (* %, 10 % allowed): does not hold.'] });
+check_run('a rate of conversations', find($sim->{url}, @at, 5, '--request-rate', 40, qw(--backend openai-chat
+	--endpoint /v1/chat/completions --multi-turn)), { status => 3, out => [
+	'Whether 40 conversations/s holds within the limits cannot be decided yet, by * request*:'] });
 check_run('too few requests', find($sim->{url}, @at, 10, '--request-rate', 40), { status => 3, out => [
 	'Whether 40 requests/s holds within the limits cannot be decided yet, by * request* after the *:',
 	'*p90_ttft_ms<20: * not enough requests*'] });

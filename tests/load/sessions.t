@@ -153,6 +153,7 @@ for my $how ('drop', 'continue') {
 	my @order = map { /conv-(\d)/ } map { $_->{request_id} } bodies($sim);
 
 	is("@order", '0 0 0 1 1 1 2 2 2 3 3 3', 'max-sessions: conversations do not interleave');
+	like($run->{out}, qr{^12 requests to sim, at most 1 conversation at once: }m, '... the summary too');
 }
 
 # With several servers a conversation stays where it began, or goes round.

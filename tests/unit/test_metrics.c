@@ -349,6 +349,22 @@ static void test_send_lag_under_cap(void **state)
 	assert_true(fabs(m.client.send_lag.mean_ms - 0.025) < 1e-9);
 	assert_true(fabs(m.client.lag.max_ms - 80.04) < 1e-9);
 	metrics_release(&m);
+	/* The same of two places for conversations, whose later turns need none. */
+	for (uint32_t i = 0; i < 4; i++)
+		r.row[i].session = 1000 - i;
+	o.max_concurrency = 0;
+	o.max_sessions = 2;
+	metrics_score(&m, &r, &o);
+	assert_true(fabs(m.client.send_lag.max_ms - 0.04) < 1e-9);
+	assert_int_equal(m.client.held.n, 4);
+	assert_true(fabs(m.client.held.share - 0.5) < 1e-9);
+	metrics_release(&m);
+	r.row[2].session = r.row[0].session; /* a second turn, 50.03 ms late */
+	metrics_score(&m, &r, &o);
+	assert_true(fabs(m.client.send_lag.max_ms - 50.03) < 1e-9);
+	metrics_release(&m);
+	o.max_concurrency = 2;
+	o.max_sessions = 0;
 	/* The client read the first answer's last event 5 ms late: the slot was free that long. */
 	r.row[0].last_event_ns = T0 + 45 * MS;
 	r.row[0].user_last_event_ns = T0 + 50 * MS;
@@ -550,13 +566,15 @@ static void test_role_first(void **state)
 	static const struct {
 		unsigned flags;
 		double event_ms, content_ms;
-		uint32_t want;
+		uint32_t want, at_once;
 	} cases[] = {
-		{ ROW_ROLE_FIRST, 10, 100, 1 },
-		{ 0, 10, 100, 0 },                 /* it was no role */
-		{ ROW_ROLE_FIRST, 95, 100, 0 },
-		{ ROW_ROLE_FIRST, 1, 1.9, 0 },
-		{ ROW_ROLE_FIRST, 10, 0, 0 },      /* never any content */
+		{ ROW_ROLE_FIRST, 10, 100, 1, 0 },
+		{ 0, 10, 100, 0, 0 },              /* it was no role */
+		{ ROW_ROLE_FIRST, 95, 100, 0, 0 },
+		{ ROW_ROLE_FIRST, 1, 1.9, 0, 0 },
+		{ ROW_ROLE_FIRST, 10, 0, 0, 0 },   /* never any content */
+		{ ROW_ROLE_FIRST, 10, 110, 1, 1 }, /* all at one instant, after a role */
+		{ 0, 110, 110, 0, 1 },
 	};
 
 	(void)state;
@@ -577,6 +595,7 @@ static void test_role_first(void **state)
 		row->last_event_ns = row->sent_ns + 110 * MS;
 		metrics_score(&m, &r, &o);
 		assert_int_equal(m.client.n_role_first, cases[i].want);
+		assert_int_equal(m.client.n_at_once, cases[i].at_once);
 		assert_int_equal(m.client.ttft_content.n, cases[i].content_ms > 0);
 		assert_true(fabs(m.client.ttft_content.mean_ms - cases[i].content_ms) < 1e-9);
 		/* The best known TPOT begins with the content where the role does not count. */

@@ -154,6 +154,64 @@ static void open_loop(struct record *r, int64_t lacks_ns)
 	r->stop_ns = r->row[399].end_ns;
 }
 
+/*
+ * n arrivals at random times at a server that takes 10 ms for each, one after the other, and is
+ * busy for that share of the time; whether TTFT is said to grow.
+ */
+static bool grows(uint32_t n, double busy, struct pyrandom *rng)
+{
+	struct metrics_opts o = usual();
+	struct record r = { 0 };
+	struct metrics m;
+	double at_s = 0, free_s = 0;
+	struct err e;
+	bool is_growing;
+
+	assert_int_equal(record_init(&r, n, 1, 0, true, true, &e), 0);
+	record_add_rows(&r, n);
+	r.start_ns = T0;
+	for (uint32_t i = 0; i < n; i++) {
+		struct request_row *row = &r.row[i];
+
+		at_s += -0.01 / busy * log(1 - pyrandom_double(rng));
+		free_s = 0.01 + (free_s > at_s ? free_s : at_s);
+		row->due_ns = row->admitted_ns = row->sent_ns = T0 + (int64_t)(at_s * 1e9);
+		row->output_tokens = 1;
+		row->flags = ROW_HAS_USAGE;
+		sample_event(&r, row, (int64_t)((free_s - at_s) * 1e9), 0);
+		row->end_ns = row->last_event_ns;
+		row->state = REQ_DONE;
+		r.stop_ns = row->end_ns;
+	}
+	metrics_score(&m, &r, &o);
+	is_growing = m.client.queue.knows_growth && m.client.queue.growth_p < 0.001 &&
+		     m.client.queue.ttft_last_ms > 1.5 * m.client.queue.ttft_first_ms;
+	metrics_release(&m);
+	record_release(&r);
+	return is_growing;
+}
+
+/* A queue that is long for a while does not grow. */
+static void test_growth_of_queues(void **state)
+{
+	static const struct { uint32_t n; double busy; int least, most; } cases[] = {
+		{ 300, 0.5, 0, 4 }, { 300, 0.8, 0, 10 }, { 1000, 0.8, 0, 4 }, { 1000, 0.9, 0, 12 },
+		{ 40, 2, 150, 200 }, { 300, 1.5, 196, 200 }, { 1000, 1.3, 196, 200 },
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(cases) / sizeof(*cases); k++) {
+		struct pyrandom rng;
+		int named = 0;
+
+		pyrandom_seed(&rng, (int64_t)k + 1);
+		for (int i = 0; i < 200; i++)
+			named += grows(cases[k].n, cases[k].busy, &rng);
+		if (named < cases[k].least || named > cases[k].most)
+			fail_msg("%u requests, busy %g: %d of 200 grow", cases[k].n, cases[k].busy, named);
+	}
+}
+
 static void test_queue(void **state)
 {
 	struct metrics_opts o = usual();
@@ -361,6 +419,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_shift), cmocka_unit_test(test_shared_late),
 		cmocka_unit_test(test_first_late), cmocka_unit_test(test_queue),
+		cmocka_unit_test(test_growth_of_queues),
 		cmocka_unit_test(test_start_false_alarms), cmocka_unit_test(test_start),
 		cmocka_unit_test(test_outage),
 	};

@@ -14,11 +14,16 @@
 #define SEE_DOCTOR " profllm doctor looks for the cause."
 #define DOCTOR_MENDS " profllm doctor shows the command."
 
-#define HELD(share, slots, mean_ms)                                                       \
+#define HELD(share, slots, mean_ms) HELD_BY(share, slots, mean_ms, "--max-concurrency")
+#define HELD_BY(share, slots, mean_ms, cap)                                                       \
 	share " % of the requests waited in the client for one of " slots " slots of "        \
-	"--max-concurrency, " mean_ms " ms on average over all, which TTFT and E2EL leave out: "  \
+	cap ", " mean_ms " ms on average over all, which TTFT and E2EL leave out: "  \
 	"requests planned over 100.000 s were sent over 106.000 s. The load was not the planned " \
-	"one; a higher --max-concurrency shows whether the server sustains that."
+	"one; a higher " cap " shows whether the server sustains that."
+#define AT_ONCE(share)                                                                    \
+	"In " share " % of the answers all tokens came at one instant: TTFT is the time of the "   \
+	"whole answer there, TPOT is 0, and ITL is not known. They were not streamed, or "         \
+	"something before the client collected them."
 #define TAIL(in_flight, limit, lower, enough)                                             \
 	"On average " in_flight " requests were in flight, not the 8 of --max-concurrency "       \
 	"(limit " limit "), because slots are empty at the end of a run: throughput is up to "    \
@@ -194,6 +199,12 @@ static void held_at(struct run *r)
 }
 static void held_ttft(struct run *r) { held_at(r); r->m.client.held.mean_ms = 10.1; }
 static void held_both(struct run *r) { held_at(r); r->m.client.held.mean_ms = 101; }
+static void held_sessions(struct run *r)
+{
+	held_ttft(r);
+	r->m.opts.max_concurrency = 0;
+	r->m.opts.max_sessions = 16;
+}
 static void held_pooling(struct run *r)
 {
 	held_both(r);
@@ -324,6 +335,10 @@ static void step_huge(struct run *r) { r->f.clock_step_ns = 3600000000000; }
 static void cpu_at(struct run *r) { r->f.cpu_share_max = 0.80; }
 static void cpu_over(struct run *r) { r->f.cpu_share_max = 0.81; }
 static void cpu_much(struct run *r) { r->f.cpu_share_max = 0.96; }
+/* So many of 1,000 answers came in one piece. */
+static void at_once_few(struct run *r) { r->m.client.n_at_once = 10; }
+static void at_once_some(struct run *r) { r->m.client.n_at_once = 11; }
+static void at_once_many(struct run *r) { r->m.client.n_at_once = 101; }
 /* So many of 1,000 answers begin with a role; TTFT is 10 ms, the first content comes then. */
 static void role(struct run *r, uint32_t n, double content_ms)
 {
@@ -424,6 +439,13 @@ static void connects(struct run *r, size_t n, double p99_ms)
 static void connect_at(struct run *r) { connects(r, 1000, 10); }
 static void connect_few(struct run *r) { connects(r, 10, 11); }
 static void connect_over(struct run *r) { connects(r, 11, 11); }
+static void connect_pooling(struct run *r)
+{
+	connects(r, 11, 11);
+	r->m.opts.is_pooling = true;
+	r->m.block[BLOCK_TTFT].median_ms = 0;
+	r->m.block[BLOCK_E2EL].median_ms = 20;
+}
 static void resolve_at(struct run *r) { r->f.resolve_ns = 500000000; }
 static void resolve_over(struct run *r) { r->f.resolve_ns = 500100000; }
 static void interrupted(struct run *r) { r->f.is_interrupted = true; }
@@ -540,10 +562,11 @@ static const struct {
 	  "TTFT, E2EL, goodput" },
 	{ held_at, TRUST_VALID, NULL, NULL, NULL },
 	{ held_ttft, TRUST_DEGRADED, "rate_not_carried", HELD("20", "64", "10.100"), "TTFT, goodput" },
+	{ held_sessions, TRUST_DEGRADED, "rate_not_carried",
+	  HELD_BY("20", "16", "10.100", "--max-sessions"), "TTFT, goodput" },
 	{ held_both, TRUST_DEGRADED, "rate_not_carried", HELD("20", "64", "101.000"),
 	  "TTFT, E2EL, goodput" },
-	{ held_pooling, TRUST_DEGRADED, "rate_not_carried", HELD("20", "64", "101.000"),
-	  "E2EL, goodput" },
+	{ held_pooling, TRUST_DEGRADED, "rate_not_carried", HELD("20", "64", "101.000"), "E2EL" },
 	{ held_small, TRUST_VALID, NULL, NULL, NULL },
 	{ slots_few, TRUST_DEGRADED, "slots_empty",
 	  "The run has 5 requests for the 8 slots of --max-concurrency: 5.0 were in flight on average "
@@ -651,6 +674,9 @@ static const struct {
 	{ cpu_much, TRUST_INVALID, "client_cpu",
 	  "The client's busiest loop used 96 % of a CPU (limit 95 %): it may be the bottleneck.",
 	  "every metric" },
+	{ at_once_few, TRUST_VALID, NULL, NULL, NULL },
+	{ at_once_some, TRUST_DEGRADED, "answer_at_once", AT_ONCE("1.1"), "TTFT, TPOT, ITL, goodput" },
+	{ at_once_many, TRUST_INVALID, "answer_at_once", AT_ONCE("10.1"), "TTFT, TPOT, ITL, goodput" },
 	{ role_few, TRUST_VALID, NULL, NULL, NULL },
 	{ role_near, TRUST_DEGRADED, "role_event",
 	  "The first event of 1.1 % of the answers has only a role, and TTFT ends with it (mean "
@@ -763,6 +789,10 @@ static const struct {
 	  "Opening a connection took 11.000 ms (p99), against a median TTFT of 100.000 ms. TTFT and "
 	  "E2EL begin when the request is written; users wait for both. --warm-connections opens "
 	  "connections before the measurement.", NULL },
+	{ connect_pooling, TRUST_VALID, "slow_connect",
+	  "Opening a connection took 11.000 ms (p99), against a median E2EL of 20.000 ms. E2EL begins "
+	  "when the request is written; users wait for both. --warm-connections opens connections "
+	  "before the measurement.", NULL },
 	{ resolve_at, TRUST_VALID, NULL, NULL, NULL },
 	{ resolve_over, TRUST_VALID, "slow_dns",
 	  "Looking up the server's name took 500.100 ms (limit 500 ms). No number contains that, "

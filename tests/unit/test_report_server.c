@@ -95,7 +95,8 @@ static void test_probe(void **state)
 	(void)state;
 	fill(&f);
 	f.m.probe = (struct metrics_probe){ .failed = 3 };
-	assert_false(has_line(&f.report, "Probe")); /* none succeeded: no statistics */
+	assert_false(has_line(&f.report, "Probe Requests")); /* none succeeded: no statistics */
+	assert_true(has_line(&f.report, "Probe requests failed:                   3         \n"));
 	f.m.probe = (struct metrics_probe){ 7, 3, 12.345, 99.9, 100 };
 	same_block(&f.report, "------------------Probe",
 		   "------------------Probe Requests------------------\n"

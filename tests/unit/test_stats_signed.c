@@ -22,6 +22,10 @@ static void near_by(double got, double want, double off)
 static void signs(void **state)
 {
 	(void)state;
+	NEAR(trend_test((double[]){ 1, 2, 3, 4 }, 4), 2 / 24.0);
+	NEAR(trend_test((double[]){ 4, 2, 3, 1 }, 4), 2 * 4 / 24.0); /* one pair is in order */
+	NEAR(trend_test((double[]){ 5, 5, 5 }, 3), 1);
+	NEAR(trend_test((double[]){ 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 }, 10), 2 / 3628800.0);
 	NEAR(sign_test(8, 2), 2 * (1 + 10 + 45) / 1024.0);
 	NEAR(sign_test(2, 8), 2 * (1 + 10 + 45) / 1024.0);
 	NEAR(sign_test(5, 0), 0.0625);

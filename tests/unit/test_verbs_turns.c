@@ -27,6 +27,8 @@ static void conversations(void **state)
 		  TOLD, .files = "said.json +6:asked" },
 		{ ANSWERED "--warmup-step --max-turns 1 --output-len 2", TURNED,
 		  .files = "+5:asked" },
+		/* The second conversation is active, and nothing of it is sent. */
+		{ ANSWERED "-k 2 -n 1", TOLD },
 		{ ANSWERED "--verify-output", TOLD, .status = 1 },
 		{ ANSWERED "--verify-output=stop --warmup-step", TOLD, .status = 1 },
 		{ TURNS "$S -i own.json --verify-output -v", TOLD },

@@ -426,6 +426,7 @@ static void take_metrics(const struct serve_check *c)
 	m->is_prompt_from_sample = c->d->compat & COMPAT_V011;
 	m->is_peak_in_tokens = c->d->fixes & FIX_PEAK_TOKENS;
 	m->max_concurrency = c->d->load.max_concurrency;
+	m->max_sessions = c->d->load.max_sessions;
 	m->reports_cached_tokens = o->report_cached_tokens;
 	m->finds_steady_state = !o->no_steady_state;
 	m->steady_threshold = o->steady_state_threshold;

@@ -701,8 +701,13 @@ int multi_turn_score(const struct multi_turn *m, const struct point *p, bool is_
 		k.tells_cached |= p->record.row[i].cached_tokens > 0;
 	out->report.v = arena_alloc(&out->arena, (p->plan.n + 1) * sizeof(*out->report.v));
 	for (uint32_t i = 0; rc == 0 && i < m->sessions->n_sessions; i++) {
+		uint32_t first = m->sessions->session[i].first + m->order.skips_first;
+		enum turn_fate fate = turn_order_fate(m->turns, i);
+
 		score_conversation(&k, i, &out->report);
-		out->fates[turn_order_fate(m->turns, i)]++;
+		if (fate == TURN_ACTIVE && !row_of(p, first)->sent_ns)
+			fate = TURN_QUEUED; /* a client had it, and sent nothing of it */
+		out->fates[fate]++;
 	}
 	qsort(out->report.v, out->report.n, sizeof(*out->report.v), by_end);
 	count_wrong(m, p, out);

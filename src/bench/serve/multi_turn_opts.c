@@ -50,7 +50,8 @@ static const struct opt rows[] = {
 		  "client"),
 	M(max_num_requests, "max-num-requests", .letter = 'n', .group = ORDER, .arg = "N",
 	  .min = 1, .max = REQUESTS_MAX, .words = "num-prompts requests",
-	  .help = "stop after this many requests, over all clients"),
+	  .help = "send at most this many requests; each client has an equal share, and the first one "
+		  "that has sent its share ends the run, unless --no-early-stop"),
 	M(warmup_step, "warmup-step", .group = ORDER,
 	  .help = "send the first turn of every conversation before the measured run, which begins "
 		  "with the second ones"),

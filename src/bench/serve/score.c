@@ -472,6 +472,8 @@ static void report_facts(const struct serve_opts *o, const struct serve_derived 
 		.backend = o->backend, .label = o->label, .model_id = p->model_id,
 		.tokenizer_id = p->tokenizer_id, .num_prompts = o->num_prompts,
 		.request_rate = o->request_rate, .burstiness = o->burstiness,
+		.user_rate = o->user_centric_rate.is_set ? o->user_centric_rate.v : 0,
+		.users = o->user_centric_rate.is_set ? o->num_users.v : 0,
 		.max_concurrency = d->load.max_concurrency,
 		.gpus = d->gpus, .gpu_price = d->gpu_price,
 		.n_metadata = d->n_metadata,

@@ -603,7 +603,7 @@ enum holds hold_tell(const struct slo *slo, const struct serve_opts *o, const st
 		[HOLDS_FAILS] = "does not hold within the limits",
 		[HOLDS_OPEN] = "holds within the limits cannot be decided yet",
 	};
-	char load[FMT_F64_BYTES + sizeof(" requests/s")] = "This load";
+	char load[FMT_F64_BYTES + sizeof(" conversations/s")] = "This load";
 	const struct trust_reason *spoilt = spoiling(slo, &scored->trust);
 	struct buf limits = { 0 };
 	struct level l = { .load = o->request_rate };
@@ -618,7 +618,8 @@ enum holds hold_tell(const struct slo *slo, const struct serve_opts *o, const st
 		all = HOLDS_OPEN;
 	}
 	if (!isinf(o->request_rate))
-		snprintf(load, sizeof(load), "%.4g requests/s", o->request_rate);
+		snprintf(load, sizeof(load), "%.4g %s/s", o->request_rate,
+			 p->workload.sessions ? "conversations" : "requests");
 	else if (all == HOLDS_OPEN)
 		load[0] = 't';
 	buf_printf(out, "%s%s %s, by %llu request%s after the warm-up:\n",

@@ -6,7 +6,8 @@
  * admission the i-th admitted request (from 0) finds a slot once i - cap + 1 answers have arrived,
  * so the earliest possible instant is max(due, the (i - cap)-th smallest arrival). The time from
  * there to sent, minus the time spent connecting, is the client's own delay. An answer has arrived
- * by the kernel's stamp: a client that reads late also sends the next request late.
+ * by the kernel's stamp: a client that reads late also sends the next request late. The first
+ * request of a conversation waits for a place under --max-sessions, too, in the same way.
  */
 #include "client/metrics/metrics_internal.h"
 
@@ -60,11 +61,54 @@ static void held(struct metrics *m, double *waits, size_t n)
 	struct metrics_held *h = &m->client.held;
 	size_t waited = 0;
 
-	if (m->opts.max_concurrency <= 0 || !has_schedule(m) || n == 0)
+	if ((m->opts.max_concurrency <= 0 && !m->opts.max_sessions) || !has_schedule(m) || n == 0)
 		return;
 	for (size_t i = 0; i < n; i++)
 		waited += waits[i] * 1e9 > METRICS_LATE_NS;
 	*h = (struct metrics_held){ n, 1000 * stats_mean(waits, n), (double)waited / (double)n };
+}
+
+/* When each session ended, ascending; marks the rows that began one. Numbers sort like times. */
+static int64_t *session_ends(const struct metrics *m, const struct record *r, bool *opens,
+			     size_t *n)
+{
+	struct metrics_moment *by_session = mem_array(m->n, sizeof(*by_session));
+	int64_t *end = mem_array(m->n, sizeof(*end));
+	size_t rows = 0;
+
+	*n = 0;
+	for (uint32_t i = 0; i < m->n; i++) {
+		const struct request_row *row = &r->row[m->row[i]];
+
+		if (row->session != RECORD_NONE && row->admitted_ns)
+			by_session[rows++] = (struct metrics_moment){ row->session, m->row[i] };
+	}
+	metrics_sort_moments(by_session, rows);
+	for (size_t k = 0; k < rows;) {
+		int64_t session = by_session[k].at_ns, last = 0;
+		uint32_t first = by_session[k].i;
+
+		for (; k < rows && by_session[k].at_ns == session; k++) {
+			uint32_t i = by_session[k].i;
+			int64_t ended = arrived_ns(&r->row[i]);
+
+			if (r->row[i].admitted_ns < r->row[first].admitted_ns)
+				first = i;
+			last = ended > last ? ended : last;
+		}
+		opens[first] = true;
+		if (last)
+			end[(*n)++] = last;
+	}
+	metrics_sort_ints(end, *n);
+	free(by_session);
+	return end;
+}
+
+/* When the `at`-th one under a cap finds a place; 0: at once. */
+static int64_t place_ns(const int64_t *end, size_t n_ends, size_t cap, size_t at)
+{
+	return cap && at >= cap && at - cap < n_ends ? end[at - cap] : 0;
 }
 
 /* After interarrival. */
@@ -74,7 +118,10 @@ static void send_lag(struct metrics *m, const struct record *r)
 	int64_t *end = mem_array(m->n, sizeof(*end));
 	struct values lag = { mem_array(m->n, sizeof(double)), 0 };
 	struct values wait = { mem_array(m->n, sizeof(double)), 0 };
-	size_t n = 0, n_ends = 0, cap = (size_t)m->opts.max_concurrency;
+	size_t n = 0, n_ends = 0, n_session_ends, n_opened = 0;
+	size_t cap = (size_t)m->opts.max_concurrency, session_cap = m->opts.max_sessions;
+	bool *opens = mem_array((size_t)r->n_rows + 1, sizeof(*opens));
+	int64_t *session_end = session_ends(m, r, opens, &n_session_ends);
 
 	for (uint32_t i = 0; i < m->n; i++) {
 		const struct request_row *row = &r->row[m->row[i]];
@@ -89,12 +136,15 @@ static void send_lag(struct metrics *m, const struct record *r)
 	metrics_sort_ints(end, n_ends);
 	for (size_t i = 0; i < n; i++) {
 		const struct request_row *row = &r->row[order[i].i];
-		int64_t could_go = row->due_ns;
+		int64_t could_go = row->due_ns, slot = place_ns(end, n_ends, cap, i), place = 0;
 
-		if (cap && m->opts.n_hosts > 1)
+		if (opens[order[i].i])
+			place = place_ns(session_end, n_session_ends, session_cap, n_opened++);
+		slot = place > slot ? place : slot;
+		if ((cap || session_cap) && m->opts.n_hosts > 1)
 			could_go = row->admitted_ns; /* each host has its own slots */
-		else if (cap && i >= cap && i - cap < n_ends && end[i - cap] > could_go)
-			could_go = end[i - cap];
+		else if (slot > could_go)
+			could_go = slot;
 		if (!row->sent_ns || !row->due_ns)
 			continue;
 		add(&lag, own_delay(row, could_go));
@@ -106,6 +156,8 @@ static void send_lag(struct metrics *m, const struct record *r)
 	free(wait.v);
 	free(order);
 	free(end);
+	free(opens);
+	free(session_end);
 }
 
 static void interarrival(struct metrics *m, const struct record *r)
@@ -421,6 +473,7 @@ static void look_at_tokens(struct metrics *m, uint32_t i, const struct request_r
 	c->best_output += best;
 	c->best_input += !(row->flags & ROW_HAS_USAGE) && row->ignored_prompt_tokens
 			 ? row->ignored_prompt_tokens : m->input_len[i];
+	c->n_at_once += best > 1 && first == row->last_event_ns;
 	if (best > 1 && first)
 		tpot->v[tpot->n++] = metrics_seconds(row->last_event_ns - first) / (best - 1);
 	compare_with_asked(c, &m->opts, row, with_text);

@@ -64,6 +64,7 @@ struct metrics_opts {
 	bool is_peak_in_tokens;        /* --fix peak-tokens */
 	bool is_eos_ignored;           /* answers were requested with their full length */
 	int64_t max_concurrency;       /* 0: no cap */
+	uint32_t max_sessions;         /* conversations under way at once; 0: no cap */
 	uint32_t n_hosts;              /* records merged into this one; 0 counts as 1 */
 	bool reports_cached_tokens;    /* --report-cached-tokens */
 	bool finds_steady_state;       /* not --no-steady-state */
@@ -244,7 +245,7 @@ struct metrics_queue {
 	double offered_rps, carried_rps;
 	bool knows_growth;             /* prompts did not get longer; the thirds are large enough */
 	double ttft_first_ms, ttft_last_ms; /* medians of the first and the last third to arrive */
-	double growth_p;               /* two-sided, for both thirds being alike */
+	double growth_p;               /* of a trend of the medians of ten parts, two-sided */
 };
 
 /*
@@ -487,6 +488,7 @@ struct metrics_client {
 	uint32_t n_longer_than_asked;       /* successes with more output tokens than asked for */
 	uint32_t n_shorter_than_asked;      /* by usage, and the model did not end the answer */
 	uint32_t n_role_first;              /* successes whose TTFT is that of a role (client.c) */
+	uint32_t n_at_once;                 /* successes whose tokens, two or more, came at once */
 	uint32_t finishes[FINISH_COUNT];    /* successes by their finish reason */
 	uint32_t n_user_stamped;            /* rows with a user-space stamp */
 	uint32_t n_new_connections;

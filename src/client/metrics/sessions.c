@@ -414,7 +414,10 @@ static uint32_t reusable_tokens(const struct request_row *before)
 	return tokens / METRICS_BLOCK_TOKENS * METRICS_BLOCK_TOKENS;
 }
 
-/* The line of least squares through TTFT over prompt tokens of all turns that succeeded. */
+/*
+ * The line of least squares through TTFT over prompt tokens of the turns from the second on that
+ * succeeded. First turns have no history: their whole prompt is new, however short it is.
+ */
 static void fit_context(struct metrics *m, const struct record *r)
 {
 	double n = 0, x_mean = 0, y_mean = 0, xx = 0, xy = 0, yy = 0, slope;
@@ -424,7 +427,7 @@ static void fit_context(struct metrics *m, const struct record *r)
 		const struct request_row *row = &r->row[m->row[i]];
 		double dx = row->prompt_tokens - x_mean, dy = m->ttft[i] - y_mean;
 
-		if (row->session == RECORD_NONE || !metrics_is_success(row))
+		if (row->session == RECORD_NONE || !row->turn || !metrics_is_success(row))
 			continue;
 		n++;
 		x_mean += dx / n;

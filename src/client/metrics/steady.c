@@ -200,8 +200,33 @@ void metrics_slots(struct metrics *m, const struct record *r)
 /* ---- an open loop ---- */
 
 #define QUEUE_REQUESTS_MIN 30
-#define THIRD_REQUESTS_MIN 20
+#define THIRD_REQUESTS_MIN 10
+#define TREND_PARTS 10
 #define LONGER_PROMPTS 1.2 /* mean prompt of the last third over the first: TTFT may well grow */
+
+/*
+ * Of the median TTFT of consecutive parts. Requests that wait in one queue resemble each other, so
+ * those of two thirds are no independent values: a stable queue that is long for a while would be
+ * called a growing one.
+ */
+static double trend_p(const struct metrics *m, const struct record *r,
+		      const struct metrics_moment *v, size_t n)
+{
+	double *ttft = mem_array(n, sizeof(*ttft)), median[TREND_PARTS];
+	size_t count = 0;
+
+	for (size_t j = 0; j < n; j++)
+		if (metrics_is_success(&r->row[m->row[v[j].i]]) && m->ttft[v[j].i] > 0)
+			ttft[count++] = m->ttft[v[j].i];
+	for (size_t k = 0; k < TREND_PARTS; k++) {
+		size_t from = count * k / TREND_PARTS, until = count * (k + 1) / TREND_PARTS;
+
+		stats_sort(ttft + from, until - from);
+		median[k] = stats_median(ttft + from, until - from);
+	}
+	free(ttft);
+	return trend_test(median, TREND_PARTS);
+}
 
 /* TTFT of the first third to arrive and of the last; prompts alike in length. */
 static void growth(struct metrics_queue *q, const struct metrics *m, const struct record *r,
@@ -228,7 +253,7 @@ static void growth(struct metrics_queue *q, const struct metrics *m, const struc
 	if (q->knows_growth) {
 		q->ttft_first_ms = 1000 * stats_median(ttft[0], count[0]);
 		q->ttft_last_ms = 1000 * stats_median(ttft[1], count[1]);
-		q->growth_p = mann_whitney_test(ttft[0], count[0], ttft[1], count[1]).p;
+		q->growth_p = trend_p(m, r, v, n);
 	}
 	free(ttft[0]);
 	free(ttft[1]);

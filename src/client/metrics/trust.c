@@ -35,6 +35,7 @@ static const struct { const char *code; unsigned spoils; } rules[] = {
 	{ "unstamped", ITL },
 	{ "segments", 0 },
 	{ "usage", ITL },                       /* gaps are between events, not between tokens */
+	{ "answer_at_once", TTFT | TPOT | ITL | GOODPUT },
 	{ "role_event", TTFT | TPOT | ITL | GOODPUT },
 	{ "usage_ignored", TPOT | TRUST_BIT(TRUST_INPUT) | TOKENS | GOODPUT },
 	{ "usage_refused", TPOT | TRUST_BIT(TRUST_INPUT) | TOKENS | GOODPUT },
@@ -140,6 +141,9 @@ static void conclude(struct trust *t)
 			t->reason[at] = t->reason[at - 1];
 		t->reason[at] = r;
 	}
+	for (size_t i = 0; i < t->n_reasons; i++)
+		if (t->reason[i].spoils != TRUST_EVERYTHING)
+			t->reason[i].spoils &= ~t->absent;
 	for (size_t i = t->n_reasons; i-- > 0;)
 		for (int k = 0; k < TRUST_METRIC_COUNT; k++)
 			if (t->reason[i].spoils & TRUST_BIT(k))
@@ -385,6 +389,9 @@ static void judge_answers(struct trust *t, const struct metrics *m)
 			     (double)c->best_input);
 	double unlike = output > input ? output : input;
 	enum trust_verdict level = level_of(unlike, TRUST_COUNT_DEGRADED, TRUST_COUNT_INVALID);
+	double in_one_piece = share(c->n_at_once, m->completed);
+	enum trust_verdict at_once = level_of(in_one_piece, TRUST_ANSWERS_SHARE,
+					      TRUST_AT_ONCE_INVALID);
 	struct trust_reason *r;
 
 	if (c->n_usage_refused)
@@ -395,6 +402,12 @@ static void judge_answers(struct trust *t, const struct metrics *m)
 		      100 * share(c->n_usage_refused, m->completed), USAGE_ASKED_FACTOR);
 	if (m->opts.is_pooling)
 		return;
+	if (at_once != TRUST_VALID)
+		doubt(t, at_once, "answer_at_once",
+		      "In %.1f %% of the answers all tokens came at one instant: TTFT is the time of the "
+		      "whole answer there, TPOT is 0, and ITL is not known. They were not streamed, or "
+		      "something before the client collected them.",
+		      100 * in_one_piece);
 	if (c->n_role_first > answers)
 		doubt(t, content > TRUST_ROLE_INVALID * ttft ? TRUST_INVALID : TRUST_DEGRADED,
 		      "role_event",
@@ -467,15 +480,23 @@ static void judge_slots_used(struct trust *t, const struct metrics *m)
 		      least * cap, 100 * (1 - used), cap, fmax(enough, 2.0 * s->requests));
 }
 
+/* How many requests at once the client allows: one for each conversation. 0: any number. */
+static int64_t cap_of(const struct metrics *m)
+{
+	return m->opts.max_concurrency ? m->opts.max_concurrency : m->opts.max_sessions;
+}
+
 /*
- * Requests with a due time that waited in the client for a slot of --max-concurrency: true if that
- * is reported. TTFT and E2EL begin when a request is sent.
+ * Requests with a due time that waited in the client for a slot of --max-concurrency or
+ * --max-sessions: true if that is reported. TTFT and E2EL begin when a request is sent.
  */
 static bool judge_held(struct trust *t, const struct metrics *m, bool is_queue_held)
 {
 	const struct metrics_held *h = &m->client.held;
 	const struct metrics_schedule *s = &m->client.schedule;
 	double ttft = m->block[BLOCK_TTFT].mean_ms, e2el = m->block[BLOCK_E2EL].mean_ms;
+	int64_t slots = cap_of(m);
+	const char *cap = m->opts.max_concurrency ? "--max-concurrency" : "--max-sessions";
 	bool is_long = h->mean_ms > TRUST_LAG_FLOOR_MS;
 	unsigned moved = (is_long && ttft > 0 && h->mean_ms > TRUST_HELD_SHARE * ttft ? TTFT : 0) |
 			 (is_long && h->mean_ms > TRUST_HELD_SHARE * e2el ? E2EL : 0);
@@ -484,11 +505,10 @@ static bool judge_held(struct trust *t, const struct metrics *m, bool is_queue_h
 		return false;
 	doubt(t, TRUST_DEGRADED, "rate_not_carried",
 	      "%.0f %% of the requests waited in the client for one of %lld slot%s of "
-	      "--max-concurrency, %.3f ms on average over all, which TTFT and E2EL leave out: "
+	      "%s, %.3f ms on average over all, which TTFT and E2EL leave out: "
 	      "requests planned over %.3f s were sent over %.3f s. The load was not the planned one; a "
-	      "higher --max-concurrency shows whether the server sustains that.",
-	      100 * h->share, (long long)m->opts.max_concurrency,
-	      m->opts.max_concurrency == 1 ? "" : "s", h->mean_ms, s->planned_span_s, s->sent_span_s)
+	      "higher %s shows whether the server sustains that.", 100 * h->share, (long long)slots,
+	      slots == 1 ? "" : "s", cap, h->mean_ms, s->planned_span_s, s->sent_span_s, cap)
 		->spoils = (moved ? moved : TTFT | E2EL) | GOODPUT;
 	return true;
 }
@@ -504,7 +524,7 @@ static void judge_queue(struct trust *t, const struct metrics *m)
 
 	if (lost_share(m) > TRUST_LAG_THROUGHPUT)
 		return; /* the client itself was late: send_lag reports it */
-	if (judge_held(t, m, is_growing && q->in_flight_after > m->opts.max_concurrency))
+	if (judge_held(t, m, is_growing && q->in_flight_after > cap_of(m)))
 		return;
 	if (is_growing)
 		doubt(t, TRUST_DEGRADED, "rate_not_carried",
@@ -697,7 +717,8 @@ static void judge_capture(struct trust *t, const struct metrics *m, const struct
 static void judge_network(struct trust *t, const struct metrics *m, const struct trust_facts *f)
 {
 	const struct metrics_client *c = &m->client;
-	double requests = (double)m->completed + m->failed, ttft = m->block[BLOCK_TTFT].median_ms;
+	double requests = (double)m->completed + m->failed;
+	double answer = m->block[m->opts.is_pooling ? BLOCK_E2EL : BLOCK_TTFT].median_ms;
 	double resent = share((double)f->resent, requests);
 	double early = share((double)f->out_of_order, (double)c->n_events_with_text);
 
@@ -712,12 +733,13 @@ static void judge_network(struct trust *t, const struct metrics *m, const struct
 							     : TTFT | E2EL | GOODPUT;
 	if (c->connect.n > TRUST_CONNECT_REQUESTS * requests &&
 	    c->connect.p99_ms > TRUST_LAG_FLOOR_MS &&
-	    c->connect.p99_ms > TRUST_CONNECT_SHARE * ttft)
+	    c->connect.p99_ms > TRUST_CONNECT_SHARE * answer)
 		doubt(t, TRUST_VALID, "slow_connect",
-		      "Opening a connection took %.3f ms (p99), against a median TTFT of %.3f ms. "
-		      "TTFT and E2EL begin when the request is written; users wait for both. "
+		      "Opening a connection took %.3f ms (p99), against a median %s of %.3f ms. "
+		      "%s when the request is written; users wait for both. "
 		      "--warm-connections opens connections before the measurement.",
-		      c->connect.p99_ms, ttft);
+		      c->connect.p99_ms, m->opts.is_pooling ? "E2EL" : "TTFT", answer,
+		      m->opts.is_pooling ? "E2EL begins" : "TTFT and E2EL begin");
 	if ((double)f->resolve_ns / 1e6 > TRUST_RESOLVE_NOTE_MS)
 		doubt(t, TRUST_VALID, "slow_dns",
 		      "Looking up the server's name took %.3f ms (limit %.0f ms). No number contains "
@@ -788,7 +810,8 @@ static void judge_constraints(struct trust *t, const struct metrics *m, const st
 
 void trust_judge(struct trust *t, const struct metrics *m, const struct trust_facts *facts)
 {
-	*t = (struct trust){ .verdict = TRUST_VALID };
+	*t = (struct trust){ .verdict = TRUST_VALID,
+			     .absent = m->opts.is_pooling ? TTFT | TPOT | ITL | GOODPUT : 0 };
 	judge_failures(t, m);
 	if (m->completed) {
 		judge_skew(t, m);

@@ -72,6 +72,7 @@
 #define TRUST_COUNT_INVALID 0.10
 #define TRUST_IGNORED_ANSWERS 5      /* least number of constrained answers; most that comply: */
 #define TRUST_IGNORED_SHARE 0.2
+#define TRUST_AT_ONCE_INVALID 0.10   /* of the answers, in one piece */
 #define TRUST_ROLE_INVALID 1.5       /* mean time to the first content over the mean TTFT */
 
 enum trust_verdict { TRUST_VALID, TRUST_DEGRADED, TRUST_INVALID };
@@ -116,7 +117,7 @@ struct trust_facts {
 	uint64_t capture_counted, capture_prompts;
 };
 
-#define TRUST_REASONS_MAX 44
+#define TRUST_REASONS_MAX 45
 struct trust_reason {
 	enum trust_verdict level;    /* what this reason alone would give; VALID: a note */
 	unsigned spoils;             /* TRUST_BITs; 0 for a note */
@@ -126,6 +127,7 @@ struct trust_reason {
 struct trust {
 	enum trust_verdict verdict;  /* the worst of all metrics */
 	enum trust_verdict metric[TRUST_METRIC_COUNT];
+	unsigned absent;             /* TRUST_BITs of metrics that such requests do not have */
 	struct trust_reason reason[TRUST_REASONS_MAX]; /* the worst first, notes last */
 	size_t n_reasons;
 };

@@ -423,6 +423,12 @@ static const struct topic {
 	  "The server's token count is not the number of events: an event holds several tokens, or "
 	  "none. ITL is then the time between events, not between tokens.",
 	  "Quote TPOT instead of ITL.", "profllm bench serve ... --report full" },
+	{ REASONS, "answer_at_once",
+	  "All tokens of an answer came at one instant, so there is no time between them: TTFT is the "
+	  "time of the whole answer, and TPOT is 0.",
+	  "Ask for streams (`bench multi-turn` without `--no-stream`), and switch off buffering in a proxy "
+	  "before the server (`proxy_buffering off` in nginx).",
+	  "profllm bench serve ... --report full" },
 	{ REASONS, "role_event",
 	  "The server opens each answer with an event that has a role and no text. vLLM's client takes "
 	  "it for the first token, so TTFT is too short.",

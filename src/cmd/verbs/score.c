@@ -154,6 +154,8 @@ static void add_meta(struct report_meta *sum, const struct report_meta *one)
 
 	sum->facts.num_prompts += one->facts.num_prompts;
 	sum->facts.request_rate += one->facts.request_rate;
+	sum->facts.user_rate += one->facts.user_rate;
+	sum->facts.users += one->facts.users;
 	sum->facts.max_concurrency += one->facts.max_concurrency;
 	sum->facts.threads += one->facts.threads;
 	sum->facts.segments.events += one->facts.segments.events;
@@ -161,6 +163,7 @@ static void add_meta(struct report_meta *sum, const struct report_meta *one)
 	if (!sum->facts.segments.unused)
 		sum->facts.segments.unused = one->facts.segments.unused;
 	sum->opts.max_concurrency += one->opts.max_concurrency;
+	sum->opts.max_sessions += one->opts.max_sessions;
 	sum->opts.n_hosts += one->opts.n_hosts ? one->opts.n_hosts : 1;
 	if (one->trust.cpu_share_max > sum->trust.cpu_share_max)
 		sum->trust.cpu_share_max = one->trust.cpu_share_max;
@@ -221,8 +224,11 @@ static int rejoin(struct loaded *one, size_t n, struct loaded *out, struct err *
 		add_meta(meta, &one[i].meta);
 	meta->facts.num_prompts = one[0].meta.facts.num_prompts;
 	meta->facts.request_rate = one[0].meta.facts.request_rate;
+	meta->facts.user_rate = one[0].meta.facts.user_rate;
+	meta->facts.users = one[0].meta.facts.users;
 	meta->facts.max_concurrency = one[0].meta.facts.max_concurrency;
 	meta->opts.max_concurrency = one[0].meta.opts.max_concurrency;
+	meta->opts.max_sessions = one[0].meta.opts.max_sessions;
 	meta->opts.n_hosts = one[0].meta.opts.n_hosts;
 	record_empty(&out->record, one[0].record.n_rows + one[0].info.n_missing,
 		     one[0].record.start_ns);

@@ -234,6 +234,33 @@ struct mann_whitney mann_whitney_test(const double *a, size_t n, const double *b
 	return r;
 }
 
+/* ---- a trend ---- */
+
+double trend_test(const double *in_time, size_t n)
+{
+	/* The share of the orders of the first values that have k pairs the wrong way round. */
+	double share[TREND_VALUES_MAX * (TREND_VALUES_MAX - 1) / 2 + 1] = { 1 };
+	int sum = 0, pairs = 0;
+	double p = 0;
+
+	assert(n <= TREND_VALUES_MAX);
+	for (size_t i = 0; i < n; i++) {
+		for (size_t k = 0; k < i; k++)
+			sum += (in_time[i] > in_time[k]) - (in_time[i] < in_time[k]);
+		pairs += (int)i;
+		for (int k = pairs; k >= 0; k--) {
+			double ways = 0;
+
+			for (int j = 0; j <= (int)i && j <= k; j++)
+				ways += share[k - j];
+			share[k] = ways / (double)(i + 1);
+		}
+	}
+	for (int k = 0; k <= pairs; k++)
+		p += abs(pairs - 2 * k) >= abs(sum) ? share[k] : 0;
+	return fmin(p, 1);
+}
+
 /* ---- several tests ---- */
 
 static int by_pointed(const void *x, const void *y)

@@ -45,6 +45,13 @@ struct mann_whitney {
 struct mann_whitney mann_whitney_test(const double *a, size_t n, const double *b, size_t m);
 
 /*
+ * Kendall's test (1938) whether n values, at most TREND_VALUES_MAX, rise or fall in time: p is
+ * two-sided, from all orders of n different values; equal ones count as neither.
+ */
+#define TREND_VALUES_MAX 20
+double trend_test(const double *in_time, size_t n);
+
+/*
  * Benjamini and Hochberg (1995): replaces n p-values by those at which each would just be
  * kept when the share of false findings is held (scipy.stats.false_discovery_control). NAN
  * stays NAN and does not count.

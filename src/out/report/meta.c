@@ -27,7 +27,7 @@ struct scalar { const char *key; enum scalar_kind kind; size_t offset; };
 
 static const struct scalar facts_rows[] = {
 	F(backend), F(label), F(model_id), F(tokenizer_id), F(num_prompts), F(request_rate),
-	F(burstiness), F(max_concurrency), F(gpus), F(gpu_price),
+	F(burstiness), F(user_rate), F(users), F(max_concurrency), F(gpus), F(gpu_price),
 	F(ramp_strategy), F(ramp_start_rps), F(ramp_end_rps),
 	F(is_detailed), F(is_detail_strict), F(is_v011), F(has_plot_tip), F(version), F(build),
 	F(transport), F(http_version),
@@ -58,8 +58,8 @@ static const struct scalar facts_rows[] = {
 static const struct scalar opts_rows[] = {
 	O(is_pooling), O(has_tokenizer), O(is_rate_finite), O(is_user_stamps), O(is_peak_exact),
 	O(is_prompt_from_sample),
-	O(is_peak_in_tokens), O(is_eos_ignored), O(max_concurrency), O(n_hosts),
-	O(reports_cached_tokens),
+	O(is_peak_in_tokens), O(is_eos_ignored), O(max_concurrency), O(max_sessions),
+	O(n_hosts), O(reports_cached_tokens),
 	O(session_limit_ms), O(finds_steady_state), O(steady_threshold), O(steady_min_window_s),
 };
 static const struct scalar trust_rows[] = {

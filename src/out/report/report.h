@@ -87,6 +87,8 @@ struct report_facts {
 	const char *backend, *label, *model_id, *tokenizer_id;
 	int64_t num_prompts;             /* as in the option */
 	double request_rate, burstiness; /* may be INFINITY */
+	double user_rate;                /* --user-centric-rate; 0: none */
+	int64_t users;                   /* its --num-users */
 	int64_t max_concurrency;         /* 0: null */
 	uint32_t gpus;                   /* that serve; 0: unknown */
 	double gpu_price;                /* of one, per hour; 0: unknown */

@@ -219,6 +219,11 @@ static void turn_row(const struct metrics_turn *t, struct buf *out)
 		snprintf(cached, sizeof(cached), "%.0f", t->cached.mean);
 		snprintf(share, sizeof(share), "%.1f", t->cached_share * 100);
 	}
+	if (!t->completed) {
+		buf_printf(out, "%9s %8u %9s %9s %9s %10s %9s %8s %8s\n", turn, 0u, "-", "-", "-", "-",
+			   "-", "-", "-");
+		return;
+	}
 	buf_printf(out, "%9s %8u %9.2f %9.2f %9.2f %10.2f %9.0f %8s %8s\n", turn, t->completed,
 		   t->block[BLOCK_TTFT].mean_ms, t->block[BLOCK_TTFT].median_ms,
 		   t->block[BLOCK_TPOT].mean_ms, t->block[BLOCK_E2EL].mean_ms, t->context.mean,

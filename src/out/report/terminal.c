@@ -571,6 +571,8 @@ static void cancelled(const struct metrics *m, struct buf *out)
 static void outcome(const struct report *r, struct buf *out)
 {
 	failures(r->metrics, out);
+	if (r->metrics->probe.completed == 0 && r->metrics->probe.failed)
+		line_int(out, "Probe requests failed:", r->metrics->probe.failed); /* upstream has no row */
 	report_attempted_rows(r->metrics, out);
 	correctness(&r->metrics->correctness, out);
 	cancelled(r->metrics, out);
@@ -681,16 +683,25 @@ static void add_load(const struct report *r, struct buf *out)
 {
 	const struct report_facts *f = r->facts;
 	const char *what = r->metrics->sessions.n ? "conversations" : "requests";
+	uint32_t sessions = r->metrics->opts.max_sessions;
 
 	if (f->ramp_strategy)
 		buf_printf(out, " at %lld to %lld %s/s (%s ramp)", (long long)f->ramp_start_rps,
 			   (long long)f->ramp_end_rps, what, f->ramp_strategy);
+	else if (f->user_rate > 0)
+		buf_printf(out, " at %g requests/s by %lld user%s", f->user_rate, (long long)f->users,
+			   f->users == 1 ? "" : "s");
 	else if (r->metrics->opts.is_rate_finite)
 		buf_printf(out, " at %g %s/s", f->request_rate, what);
+	if (sessions)
+		buf_printf(out, ", at most %u conversation%s", sessions, sessions == 1 ? "" : "s");
 	if (f->max_concurrency)
-		buf_printf(out, ", at most %lld at once", (long long)f->max_concurrency);
-	else if (!f->ramp_strategy && !r->metrics->opts.is_rate_finite && !f->capture.source &&
-		 !f->load.is_replay)
+		buf_printf(out, sessions ? " and %lld request%s at once" : ", at most %lld at once",
+			   (long long)f->max_concurrency, f->max_concurrency == 1 ? "" : "s");
+	else if (sessions)
+		buf_add_text(out, " at once");
+	else if (!f->ramp_strategy && !(f->user_rate > 0) &&
+		 !r->metrics->opts.is_rate_finite && !f->capture.source && !f->load.is_replay)
 		buf_add_text(out, ", all at once");
 }
 
@@ -698,6 +709,7 @@ void report_summary(const struct report *r, struct buf *out)
 {
 	static const enum metric_block shown[] = { BLOCK_TTFT, BLOCK_TPOT, BLOCK_E2EL };
 	const struct metrics *m = r->metrics;
+	uint32_t cancelled = m->attempted.cancelled, sent = m->completed + m->failed + cancelled;
 	size_t top = 0; /* the highest percentile, wherever the list has it */
 	const char *sep = ": ";
 	char p[FMT_F64_BYTES];
@@ -706,15 +718,16 @@ void report_summary(const struct report *r, struct buf *out)
 		return;
 	for (size_t i = 1; i < m->opts.n_percentiles; i++)
 		top = m->opts.percentile[i] > m->opts.percentile[top] ? i : top;
-	buf_printf(out, "%u request%s", m->completed + m->failed,
-		   m->completed + m->failed == 1 ? "" : "s");
+	buf_printf(out, "%u request%s", sent, sent == 1 ? "" : "s");
 	if (r->facts->model_id) {
 		buf_add_text(out, " to ");
 		line_add_safe(out, str_of(r->facts->model_id));
 	}
 	add_load(r, out);
-	buf_printf(out, ": %u succeeded, %u failed, in %.1f s\n", m->completed, m->failed,
-		   m->duration_s);
+	buf_printf(out, ": %u succeeded, %u failed", m->completed, m->failed);
+	if (cancelled)
+		buf_printf(out, ", %u cancelled", cancelled);
+	buf_printf(out, ", in %.1f s\n", m->duration_s);
 	for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++) {
 		const struct metrics_summary *s = &m->block[shown[i]];
 

@@ -82,6 +82,7 @@ void verdict_show(const struct trust *t, struct buf *out)
 	}
 	for (int k = 0; k < TRUST_METRIC_COUNT; k++)
 		valid |= t->metric[k] == TRUST_VALID ? TRUST_BIT(k) : 0;
+	valid &= ~t->absent;
 	if (t->verdict != TRUST_VALID)
 		buf_printf(out, "  What to do: profllm help %s\n", t->reason[0].code);
 	if (t->verdict != TRUST_VALID && valid && valid != TRUST_EVERYTHING)

@@ -66,6 +66,7 @@ export const REMEDIES: Record<string, string> = {
 	slow_dns: "the server's address in --base-url",
 	server_restarted: 'run again once it is up',
 	client_cpu: '--threads',
+	answer_at_once: 'streams; no buffering in a proxy before the server',
 	role_event: '--compat role-chunk',
 	usage_refused: 'correct the server; a tokenizer (--tokenizer) makes our counts exact',
 	usage_ignored: '--fix usage, --fix all-text',
