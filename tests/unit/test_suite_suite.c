@@ -145,7 +145,7 @@ static void files(void **state)
 	struct made m;
 
 	(void)state;
-	make(&m, SIM "name: one");
+	make(&m, SIM "name: one\nmatrix: null\nexperiments: null\nimport: null");
 	assert_true(m.s.is_single);
 	assert_string_equal(m.s.member[0].path, "out/r.json");
 	assert_string_equal(m.s.member[0].x.output.folder, "out/r.d");

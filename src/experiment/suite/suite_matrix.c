@@ -579,15 +579,15 @@ int suite_parts(const struct config *config, const struct config_know *know, str
 
 	if (settle_paths(config, know, a, c, f) < 0)
 		return -1;
-	list = json_get(c->tree, "experiments");
-	import = json_get(c->tree, "import");
-	matrix = json_get(c->tree, "matrix");
+	list = config_get(c->tree, "experiments");
+	import = config_get(c->tree, "import");
+	matrix = config_get(c->tree, "matrix");
 	whole.tree = without_suite(c, c->tree);
 	exclude = json_get(c->tree, "matrix_exclude");
-	if (exclude && exclude->kind != JSON_NULL && (!matrix || matrix->kind == JSON_NULL))
+	if (exclude && exclude->kind != JSON_NULL && !matrix)
 		return config_complain_key(c, f, exclude, "matrix_exclude", "there is no matrix to "
 					   "leave combinations out of");
-	if ((matrix && matrix->kind != JSON_NULL && check_matrix(c, matrix, f) < 0) ||
+	if ((matrix && check_matrix(c, matrix, f) < 0) ||
 	    check_size(c, list && list->kind == JSON_ARRAY ? list->count : 1, matrix, f) < 0)
 		return -1;
 	if (list && add_listed(c, whole.tree, list, a, &first, f) < 0)
