@@ -32,7 +32,7 @@ sub row { my ($run, $what) = @_; return $run->{out} =~ /^  (\S+) +\Q$what\E  +(\
 my $good = check('--progress', 'none');
 is($good->{status}, 0, 'a check that passes') or diag($good->{err}, $good->{out});
 like($good->{out}, qr/^Check of quick$/m, 'whose it is');
-like(row($good, 'memory'), qr/^pass: fits as modelled: KV cache of \d+/,
+like(row($good, 'memory'), qr/^pass: fits as modelled: tokens of KV cache: \d+/,
 	'memory, by the model of the hardware');
 like(row($good, 'tokenizer'), qr/^pass: sim$/, 'the tokenizer');
 like(row($good, 'dataset'), qr/^pass: random, made here: 200 requests$/, 'the dataset, made');

@@ -367,7 +367,7 @@ static void test_accepted(void **state)
 		"server: {max_model_len: 2100}\nbenchmark: {input_len: 2000, output_len: 100}\n",
 		"server: {model: Qwen/Qwen3-30B-A3B, enable_expert_parallel: true}\n",
 		"server: {model: mistralai/Mixtral-8x7B-v0.1, enable_expert_parallel: true}\n",
-		"server: {speculative_config.method: ngram}\n",
+		"server: {speculative_config.method: ngram, speculative_config: {num_speculative_tokens: 2}}\n",
 		"server: {max_num_seqs: null, command: null}\nbenchmark: null\n",
 		"server: {command: 'python -m sglang.launch_server', model_path: x, tp: 2}\n",
 		"server: {ready: {log: up and running}, after: []}\n",
@@ -603,7 +603,7 @@ static void test_names(void **state)
 		  "server.max-num-seqs=8",
 		  "{\"benchmark\": {\"request_rate\": 2, \"num_prompts\": 3}, \"experiments\": "
 		  "[{\"name\": \"e-1\", \"server\": {\"max_num_seqs\": 4, "
-		  "\"compilation_config.a-b\": 1}}], \"server\": {\"max_num_seqs\": 8}}" },
+		  "\"compilation_config\": {\"a-b\": 1}}}], \"server\": {\"max_num_seqs\": 8}}" },
 		/* Names of others stay as they are. */
 		{ "tags: {a-b: c}\nserver: {env: {A-B: c}}\n", "tags.d-e=f",
 		  "{\"tags\": {\"a-b\": \"c\", \"d-e\": \"f\"}, \"server\": {\"env\": {\"A-B\": \"c\"}}}" },

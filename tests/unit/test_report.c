@@ -31,7 +31,7 @@ struct fixture {
 static void set_block(struct fixture *f, enum metric_block b, double mean, double median, double p)
 {
 	f->percentile_ms[b][0] = p;
-	f->m.block[b] = (struct metrics_summary){ .is_reported = true, .mean_ms = mean,
+	f->m.block[b] = (struct metrics_summary){ .is_reported = true, .n = 1000, .mean_ms = mean,
 						  .median_ms = median, .std_ms = 1,
 						  .percentile_ms = f->percentile_ms[b] };
 }
@@ -411,11 +411,16 @@ static void test_summary(void **state)
 			    { TRUST_DEGRADED, 0, "late", "Late." } } };
 	f.m.failed = 2;
 	report_terminal(&f.report, REPORT_SHORT, &out);
+	assert_non_null(strstr(out.data, "TPOT median 7.00 ms"));
 	assert_non_null(strstr(out.data, "The measurement is INVALID: early, late.\n====="));
 	assert_non_null(strstr(out.data, "\n  INVALID: Early.\n"));
 	assert_non_null(strstr(out.data, "\n  Note: Odd.\n"));
 	assert_non_null(strstr(out.data, "--report full\n"));
 	assert_null(strstr(out.data, "Time stamps:"));
+	answers_release(&out);
+	f.m.block[BLOCK_TPOT].n = 0; /* answers of one token each */
+	report_summary(&f.report, &out);
+	assert_null(strstr(out.data, "TPOT"));
 	answers_release(&out);
 }
 

@@ -110,6 +110,9 @@ static void names(void **state)
 		  "matrix_exclude: [{max_num_seqs: 4, server.block-size: 16}]",
 		  "max_num_seqs=4-block_size=32 max_num_seqs=8-block_size=16 "
 		  "max_num_seqs=8-block_size=32" },
+		{ "matrix: {speculative_config.method: [mtp, eagle], extra_body: {top_k: [1]}}",
+		  "method=mtp-top_k=1 method=eagle-top_k=1" },
+		{ "matrix: {profile: [latency, throughput]}", "profile=latency profile=throughput" },
 		/* A reference has a name by what it leads to. */
 		{ "matrix: {server.max_num_seqs: [4, 8], benchmark.max_concurrency: "
 		  "[\"${server.max_num_seqs}\"]}", "max_num_seqs=4-max_concurrency=4 "
@@ -142,7 +145,7 @@ static void files(void **state)
 	struct made m;
 
 	(void)state;
-	make(&m, SIM "name: one");
+	make(&m, SIM "name: one\nmatrix: null\nexperiments: null\nimport: null");
 	assert_true(m.s.is_single);
 	assert_string_equal(m.s.member[0].path, "out/r.json");
 	assert_string_equal(m.s.member[0].x.output.folder, "out/r.d");

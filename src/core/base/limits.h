@@ -172,6 +172,7 @@
 #define EXPERIMENT_BYTES_MAX (4u << 20) /* one file of an experiment's configuration */
 #define EXPERIMENT_FILES_MAX 256        /* files one configuration includes, repeats counted */
 #define EXPERIMENT_FINDINGS_MAX 20      /* mistakes of a configuration that are shown at once */
+#define EXPERIMENT_DEPTH_MAX 48         /* nesting of a configuration; its document adds to it */
 #define EXPERIMENT_KEYS_MAX 4096        /* keys of one section; vLLM's server has 350 */
 #define REFERRED_BYTES_MAX (16u << 20)  /* bytes that ${...} adds to one configuration */
 #define REFERENCES_MAX 32               /* depth of ${...} that leads to another ${...} */

@@ -142,6 +142,15 @@ static int place_in(const struct json_value *tree, struct str key, const char *p
 	return 0;
 }
 
+const struct json_value *config_deeper(const struct json_value *v, size_t levels)
+{
+	const struct json_value *out = v->kind >= JSON_ARRAY && !levels ? v : NULL;
+
+	for (size_t i = 0; v->kind >= JSON_ARRAY && !out && i < v->count; i++)
+		out = config_deeper(&v->item[i], levels - 1);
+	return out;
+}
+
 static const struct json_value *put(const struct config *c, const struct json_value *tree,
 				    struct str rest, const char *path,
 				    const struct json_value *value, struct err *e)
@@ -183,6 +192,16 @@ const struct json_value *config_put(const struct config *c, const struct json_va
 				    const char *path, const struct json_value *value,
 				    struct err *e)
 {
+	size_t levels = 1;
+
+	for (const char *dot = strchr(path, '.'); dot; dot = strchr(dot + 1, '.'))
+		levels++;
+	if (levels > EXPERIMENT_DEPTH_MAX ||
+	    config_deeper(value, EXPERIMENT_DEPTH_MAX - levels)) {
+		err_set(e, ERR_USAGE, "%.80s: nested deeper than the %d levels of "
+			"EXPERIMENT_DEPTH_MAX", path, EXPERIMENT_DEPTH_MAX);
+		return NULL;
+	}
 	return put(c, tree, str_of(path), path, value, e);
 }
 
@@ -394,6 +413,23 @@ void config_note(const struct config *c, struct config_findings *f, const struct
 	va_end(ap);
 }
 
+int config_refuse(const struct config *c, struct err *e, const struct json_value *v,
+		  const char *path, const char *fmt, ...)
+{
+	struct config_findings f = { 0 };
+	char text[600];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	config_complain(c, &f, v, path, "%s", text);
+	if (f.errors.len)
+		err_set(e, ERR_USAGE, "%.*s", (int)f.errors.len - 1, f.errors.data);
+	config_findings_release(&f);
+	return -1;
+}
+
 /* Keys of a suite are read by suite.h. */
 static const char *const sections[] = {
 	"name", "suite", "tags", "server", "servers", "benchmark", "profiling", "resources",
@@ -417,11 +453,17 @@ static void check_root(struct config_reader *r, const struct json_value *tree)
 				"EXPERIMENT_KEYS_MAX", tree->count, EXPERIMENT_KEYS_MAX);
 	for (size_t i = 0; i < tree->count && i < EXPERIMENT_KEYS_MAX; i++) {
 		struct str key = tree->key[i];
-		const char *near = config_root_nearest(key);
+		const char *near = config_root_nearest(key), *section;
+		struct str rest = key, head = str_cut(&rest, '.');
 
 		if (near && str_is(key, near))
 			continue;
-		if (!near && config_row(&serve_opt_set, key))
+		section = config_root_nearest(head);
+		if (rest.n && section && str_is(head, section))
+			config_complain_key(r->c, r->f, &tree->item[i], arena_text(r->a, key),
+					    "a path with dots is for --set and matrix; write %s: {%.*s: ...}",
+					    section, (int)rest.n, rest.p);
+		else if (!near && config_row(&serve_opt_set, key))
 			config_complain_key(r->c, r->f, &tree->item[i], arena_text(r->a, key),
 					    "unknown key; it belongs in benchmark");
 		else

@@ -365,10 +365,17 @@ void config_section(struct config_reader *r, const struct json_value *object,
 		names[n++] = others[i];
 	for (size_t i = 0; object && i < object->count; i++) {
 		const struct opt *row = config_row(set, object->key[i]);
+		struct str rest = object->key[i], head = str_cut(&rest, '.');
 		bool is_others = false;
 
 		for (size_t k = 0; others && others[k]; k++)
-			is_others = is_others || str_is(object->key[i], others[k]);
+			is_others = is_others || str_is(object->key[i], others[k]) ||
+				    (row && str_is(head, others[k]));
+		if (is_others && rest.n) /* in an object that --set or a matrix gives */
+			config_complain_key(r->c, r->f, &object->item[i],
+					    config_path(r, section, object->key[i]),
+					    "write %.*s: {%.*s: ...}", (int)head.n, head.p, (int)rest.n,
+					    rest.p);
 		if (is_others)
 			continue;
 		if (!row)

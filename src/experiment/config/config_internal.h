@@ -73,10 +73,28 @@ uint64_t config_digest(const char *what, struct str text);
 struct json_value *config_copy(const struct config *c, const struct json_value *v, size_t more);
 /* Puts v, with its mark, into an element or member of such a copy. */
 void config_set_item(const struct config *c, struct json_value *at, const struct json_value *v);
+/* The first list or object below that many levels of them, v itself counted; NULL: none. */
+const struct json_value *config_deeper(const struct json_value *v, size_t levels);
 /* The member of that name or NULL; is_server: "tp" and tensor_parallel_size are one name. */
 struct json_value *config_get_str(const struct json_value *object, struct str key, bool is_server);
 /* The member, when it is there and not null. */
 const struct json_value *config_get(const struct json_value *object, const char *key);
+
+/* e as a finding at v: "FILE:LINE:COLUMN: PATH: TEXT". Always -1. */
+__attribute__((format(printf, 5, 6)))
+int config_refuse(const struct config *c, struct err *e, const struct json_value *v,
+		  const char *path, const char *fmt, ...);
+
+/* ---- config_names.c ---- */
+
+/* The sections that have keys of the command line; ended by NULL. */
+extern const char *const config_section_names[];
+/*
+ * Spells the keys of a file as they are stored: "_" for "-", and env.NAME as a member of env.
+ * section: whose keys the file has; NULL: it is a whole configuration. -1 with e: two that are one.
+ */
+int config_settle_names(const struct config *c, struct json_value *tree, const char *section,
+			struct err *e);
 
 /* ---- config_section.c ---- */
 

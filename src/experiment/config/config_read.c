@@ -28,7 +28,7 @@ struct frame {
 	const char *real;      /* canonical path; "" for a text */
 	const struct frame *by;
 	unsigned depth;
-	bool is_section;       /* its keys are those of a section, not of a configuration */
+	const char *section;   /* whose keys it has; NULL: it is a configuration */
 };
 
 struct reading {
@@ -40,24 +40,7 @@ struct reading {
 	size_t referred;               /* bytes that references have brought in */
 };
 
-/* -1 with "FILE:LINE:COLUMN: PATH: ..." for a value. */
-__attribute__((format(printf, 4, 5)))
-static int refuse(const struct reading *r, const struct json_value *v, const char *path,
-		  const char *fmt, ...)
-{
-	struct config_findings f = { 0 };
-	char text[600];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	config_complain(r->c, &f, v, path, "%s", text);
-	if (f.errors.len)
-		err_set(r->e, ERR_USAGE, "%.*s", (int)f.errors.len - 1, f.errors.data);
-	config_findings_release(&f);
-	return -1;
-}
+#define refuse(r, ...) config_refuse((r)->c, (r)->e, __VA_ARGS__)
 
 /* ---- the environment ---- */
 
@@ -386,6 +369,26 @@ static const struct json_value *filled(struct reading *r, const struct json_valu
 	return out ? out : v;
 }
 
+/* Whether a value is nested too deep, which is refused. */
+static bool is_too_deep(const struct reading *r, const struct json_value *v, const char *path)
+{
+	const struct json_value *deep = config_deeper(v, EXPERIMENT_DEPTH_MAX);
+
+	if (deep)
+		refuse(r, deep, path, "nested deeper than the %d levels of EXPERIMENT_DEPTH_MAX",
+		       EXPERIMENT_DEPTH_MAX);
+	return deep != NULL;
+}
+
+/* A value with all references in it, which may nest it deeper. */
+static const struct json_value *filled_whole(struct reading *r, const struct json_value *v,
+					     struct str key)
+{
+	const struct json_value *out = filled(r, v, &(struct spot){ .v = v, .key = key });
+
+	return out && !is_too_deep(r, out, key.p) ? out : NULL;
+}
+
 const struct json_value *config_filled_value(const struct config *c, const struct json_value *tree,
 					     const struct json_value *v, struct err *e)
 {
@@ -393,7 +396,7 @@ const struct json_value *config_filled_value(const struct config *c, const struc
 	struct reading r = { .c = &own, .e = e, .root = tree };
 
 	*e = (struct err){ 0 };
-	return filled(&r, v, &(struct spot){ .v = v });
+	return filled_whole(&r, v, STR(""));
 }
 
 const struct json_value *config_filled(const struct config *c, const struct json_value *tree,
@@ -404,103 +407,17 @@ const struct json_value *config_filled(const struct config *c, const struct json
 
 	*e = (struct err){ 0 };
 	if (!keys)
-		return filled(&r, tree, &(struct spot){ .v = tree });
+		return filled_whole(&r, tree, STR(""));
 	for (; tree && *keys; keys++) {
 		const struct json_value *v = json_get(tree, *keys), *one;
 
 		if (!v)
 			continue;
-		one = filled(&r, v, &(struct spot){ .v = v, .key = str_of(*keys) });
+		one = filled_whole(&r, v, str_of(*keys));
 		if (one != v)
 			tree = one ? config_put(c, tree, *keys, one, e) : NULL;
 	}
 	return tree;
-}
-
-/* ---- names ---- */
-
-static const char *const sections[] = {
-	"server", "benchmark", "resources", "profiling", "telemetry", "output", NULL,
-};
-
-/* "-" as "_" before the first dot, as all keys of a configuration are stored. */
-static struct str spelled(const struct config *c, struct str key)
-{
-	struct str rest = key, head = str_cut(&rest, '.');
-	char *out;
-
-	if (!memchr(head.p, '-', head.n))
-		return key;
-	out = arena_text(c->arena, key);
-	for (size_t i = 0; i < head.n; i++)
-		out[i] = out[i] == '-' ? '_' : out[i];
-	return (struct str){ out, key.n };
-}
-
-/* section NULL: the keys of a whole file, where those that begin with "x-" are ignored. */
-static int settle_keys(const struct reading *r, struct json_value *v, const char *section)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; v && v->kind == JSON_OBJECT && i < v->count; i++) {
-		struct str key = spelled(r->c, v->key[i]);
-
-		if (!section && str_starts(v->key[i], STR("x-")))
-			continue;
-		if (key.p != v->key[i].p && config_get_str(v, key, false))
-			return refuse(r, &v->item[i], arena_printf(r->c->arena, "%s%s%s",
-				      section ? section : "", section ? "." : "", v->key[i].p),
-				      "%.*s is also given; remove one of the two", (int)key.n, key.p);
-		v->key[n] = key;
-		config_set_item(r->c, &v->item[n++], &v->item[i]);
-	}
-	if (v && v->kind == JSON_OBJECT)
-		v->count = n;
-	return 0;
-}
-
-static int settle_names(const struct reading *r, struct json_value *tree, bool is_root)
-{
-	struct json_value *list;
-
-	if (settle_keys(r, tree, is_root ? NULL : "experiments") < 0)
-		return -1;
-	for (const char *const *name = sections; *name; name++)
-		if (settle_keys(r, json_get(tree, *name), *name) < 0)
-			return -1;
-	list = json_get(tree, "servers");
-	for (size_t i = 0; list && list->kind == JSON_ARRAY && i < list->count; i++)
-		if (settle_keys(r, &list->item[i], "servers") < 0)
-			return -1;
-	list = is_root ? json_get(tree, "experiments") : NULL;
-	for (size_t i = 0; list && list->kind == JSON_ARRAY && i < list->count; i++)
-		if (list->item[i].kind == JSON_OBJECT &&
-		    settle_names(r, &list->item[i], false) < 0)
-			return -1;
-	return 0;
-}
-
-const char *config_spelled_path(const struct config *c, struct str path)
-{
-	struct str rest = path, head = str_cut(&rest, '.');
-	char *out = arena_text(c->arena, path);
-	size_t n = config_is_any(head, sections, SIZE_MAX) ? head.n + 1 : 0;
-
-	if (str_is(head, "servers") || str_is(head, "experiments")) {
-		/* servers.0.KEY; experiments.0.SECTION.KEY */
-		struct str place = str_cut(&rest, '.');
-
-		n = head.n + place.n + 2;
-		if (str_is(head, "experiments") && n < path.n) {
-			const char *inner = config_spelled_path(c, (struct str){ path.p + n,
-									path.n - n });
-
-			return arena_printf(c->arena, "%.*s%s", (int)n, out, inner);
-		}
-	}
-	for (size_t i = n; i < path.n && out[i] != '.'; i++)
-		out[i] = out[i] == '-' ? '_' : out[i];
-	return out;
 }
 
 /* ---- files ---- */
@@ -554,13 +471,15 @@ static int parse_text(struct reading *r, struct str text, const struct frame *fr
 		return err_set(r->e, ERR_USAGE, "%s is empty; expected sections such as server and "
 			       "benchmark", name);
 	if ((*out)->kind != JSON_OBJECT)
-		return refuse(r, *out, "", "expected %s, got %s", frame->is_section ?
+		return refuse(r, *out, "", "expected %s, got %s", frame->section ?
 			      "keys of the section that includes it, such as model: NAME" :
 			      "sections such as server and benchmark", config_got(*out, c->arena));
+	if (is_too_deep(r, *out, ""))
+		return -1;
 	config_learn(*out);
 	if (fill(r, *out, &(struct spot){ .v = *out }) < 0)
 		return -1;
-	return frame->is_section ? settle_keys(r, *out, NULL) : settle_names(r, *out, true);
+	return config_settle_names(c, *out, frame->section, r->e);
 }
 
 static int read_tree(struct reading *r, struct str text, const struct frame *frame,
@@ -604,10 +523,11 @@ static char *read_bounded(const struct reading *r, const struct json_value *v,
 	return real;
 }
 
-static int read_included(struct reading *r, const struct json_value *v, const struct frame *frame,
-			 bool is_section, const struct json_value **base)
+static int read_included(struct reading *r, const struct json_value *v,
+			 const struct frame *frame, const char *section,
+			 const struct json_value **base)
 {
-	struct frame inner = { .by = frame, .depth = frame->depth + 1, .is_section = is_section };
+	struct frame inner = { .by = frame, .depth = frame->depth + 1, .section = section };
 	const struct json_value *tree = NULL;
 	struct buf text = { 0 };
 	struct err why = { 0 };
@@ -655,15 +575,15 @@ static int read_included(struct reading *r, const struct json_value *v, const st
 	return rc;
 }
 
-/* own merged over its includes; is_section: an object whose files hold its own keys. */
+/* own merged over its includes; section: whose keys the files hold, or NULL. */
 static const struct json_value *with_included(struct reading *r, const struct json_value *own,
-					      const struct frame *frame, bool is_section)
+					      const struct frame *frame, const char *section)
 {
 	const struct json_value *include = config_get(own, "include"), *base = NULL;
 	bool is_list = include && include->kind == JSON_ARRAY;
 
 	for (size_t i = 0; include && i < (is_list ? include->count : 1); i++)
-		if (read_included(r, is_list ? &include->item[i] : include, frame, is_section,
+		if (read_included(r, is_list ? &include->item[i] : include, frame, section,
 				  &base) < 0)
 			return NULL;
 	own = config_without(r->c, own, "include");
@@ -671,16 +591,17 @@ static const struct json_value *with_included(struct reading *r, const struct js
 }
 
 /* `include` of a section: files with only its keys, as vllm serve --config takes. */
-static int include_into(struct reading *r, struct json_value *section, const struct frame *frame)
+static int include_into(struct reading *r, struct json_value *v, const struct frame *frame,
+			const char *section)
 {
 	const struct json_value *out;
 
-	if (!section || section->kind != JSON_OBJECT || !config_get(section, "include"))
+	if (!v || v->kind != JSON_OBJECT || !config_get(v, "include"))
 		return 0;
-	out = with_included(r, section, frame, true);
+	out = with_included(r, v, frame, section);
 	if (!out)
 		return -1;
-	config_set_item(r->c, section, out);
+	config_set_item(r->c, v, out);
 	return 0;
 }
 
@@ -692,11 +613,11 @@ static int include_into_sections(struct reading *r, struct json_value *x,
 
 	if (x->kind != JSON_OBJECT)
 		return 0;
-	for (const char *const *name = sections; *name; name++)
-		if (include_into(r, json_get(x, *name), frame) < 0)
+	for (const char *const *name = config_section_names; *name; name++)
+		if (include_into(r, json_get(x, *name), frame, *name) < 0)
 			return -1;
 	for (size_t i = 0; list && list->kind == JSON_ARRAY && i < list->count; i++)
-		if (include_into(r, &list->item[i], frame) < 0)
+		if (include_into(r, &list->item[i], frame, "servers") < 0)
 			return -1;
 	return 0;
 }
@@ -708,13 +629,13 @@ static int read_tree(struct reading *r, struct str text, const struct frame *fra
 
 	if (parse_text(r, text, frame, &own) < 0)
 		return -1;
-	list = frame->is_section ? NULL : json_get(own, "experiments");
-	if (!frame->is_section && include_into_sections(r, own, frame) < 0)
+	list = frame->section ? NULL : json_get(own, "experiments");
+	if (!frame->section && include_into_sections(r, own, frame) < 0)
 		return -1;
 	for (size_t i = 0; list && list->kind == JSON_ARRAY && i < list->count; i++)
 		if (include_into_sections(r, &list->item[i], frame) < 0)
 			return -1;
-	*out = with_included(r, own, frame, frame->is_section);
+	*out = with_included(r, own, frame, frame->section);
 	return *out ? 0 : -1;
 }
 

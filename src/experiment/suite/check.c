@@ -574,7 +574,8 @@ static void simulated(struct checking *c, size_t i)
 	kv = str_after(buf_str(&out), "\nKV cache tokens");
 	kv = str_trim(str_cut(&kv, '\n'));
 	if (status == 0 && kv.n)
-		check_add(c, CHECK_PASS, what, "fits as modelled: KV cache of %.*s", (int)kv.n, kv.p);
+		check_add(c, CHECK_PASS, what, "fits as modelled: tokens of KV cache: %.*s", (int)kv.n,
+			  kv.p);
 	else if (status == 0)
 		check_add(c, CHECK_SKIP, what, "the simulator models no memory with these settings");
 	else if (status < 0)

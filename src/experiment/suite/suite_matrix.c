@@ -246,17 +246,22 @@ static const char *nearest_key(struct paths *p, const char *key)
 static const char *whole_path(struct paths *p, struct str key, const struct json_value *v)
 {
 	const char *path = config_spelled_path(p->c, key), *found[CONFIG_SECTIONS_MAX];
+	struct str rest = str_of(path), head = str_cut(&rest, '.');
+	const char *root = config_root_nearest(head);
+	bool is_root = root && str_is(head, root);
 	size_t n = 0;
 
-	if (strchr(path, '.') || str_is(key, "name") || str_is(key, "suite"))
+	if ((is_root && (rest.n || v->kind == JSON_OBJECT)) || str_is(key, "name") ||
+	    str_is(key, "suite") || str_is(key, "profile"))
 		return path;
-	n = config_sections_of(str_of(path), p->mode, p->know ? p->know->sim : NULL, found);
+	if (!is_root)
+		n = config_sections_of(str_of(path), p->mode, p->know ? p->know->sim : NULL, found);
 	if (n == 1)
 		return arena_printf(p->a, "%s.%s", found[0], path);
 	if (n > 1)
 		config_complain_key(p->c, p->f, v, "matrix", "%s is a key of several sections; write "
 				    "%s.%s or %s.%s", path, found[0], path, found[1], path);
-	else if (nearest_key(p, path))
+	else if (!is_root && nearest_key(p, path))
 		config_complain_key(p->c, p->f, v, "matrix", "%s: unknown key; did you mean %s?", path,
 				    nearest_key(p, path));
 	else
@@ -264,6 +269,24 @@ static const char *whole_path(struct paths *p, struct str key, const struct json
 				    "server.max_num_seqs or benchmark.max_concurrency", path);
 	p->is_wrong = true;
 	return NULL;
+}
+
+/* The argument of "server.tp", which is also that of "server.tensor_parallel_size"; or NULL. */
+static const struct engine_arg *arg_at(struct str path)
+{
+	struct str head = str_cut(&path, '.');
+
+	return str_is(head, "server") && !memchr(path.p, '.', path.n) ? config_arg_of(path) : NULL;
+}
+
+static bool has_path(const struct json_value *axes, struct str path)
+{
+	const struct engine_arg *arg = arg_at(path);
+
+	for (size_t i = 0; i < axes->count; i++)
+		if (str_eq(axes->key[i], path) || (arg && arg_at(axes->key[i]) == arg))
+			return true;
+	return false;
 }
 
 /* before: the path that leads here; NULL: none. */
@@ -276,8 +299,6 @@ static void add_paths(struct paths *p, const char *before, const struct json_val
 
 		if (before)
 			path = arena_printf(p->a, "%s.%.*s", before, (int)key.n, key.p);
-		else if (v->kind == JSON_OBJECT)
-			path = arena_text(p->a, key);
 		else
 			path = whole_path(p, key, v);
 		if (!path)
@@ -287,7 +308,7 @@ static void add_paths(struct paths *p, const char *before, const struct json_val
 			add_paths(p, path, v);
 			continue;
 		}
-		if (json_get(p->out, path)) {
+		if (has_path(p->out, str_of(path))) {
 			config_complain_key(p->c, p->f, v, "matrix", "%s is given twice", path);
 			p->is_wrong = true;
 			continue;
@@ -558,15 +579,15 @@ int suite_parts(const struct config *config, const struct config_know *know, str
 
 	if (settle_paths(config, know, a, c, f) < 0)
 		return -1;
-	list = json_get(c->tree, "experiments");
-	import = json_get(c->tree, "import");
-	matrix = json_get(c->tree, "matrix");
+	list = config_get(c->tree, "experiments");
+	import = config_get(c->tree, "import");
+	matrix = config_get(c->tree, "matrix");
 	whole.tree = without_suite(c, c->tree);
 	exclude = json_get(c->tree, "matrix_exclude");
-	if (exclude && exclude->kind != JSON_NULL && (!matrix || matrix->kind == JSON_NULL))
+	if (exclude && exclude->kind != JSON_NULL && !matrix)
 		return config_complain_key(c, f, exclude, "matrix_exclude", "there is no matrix to "
 					   "leave combinations out of");
-	if ((matrix && matrix->kind != JSON_NULL && check_matrix(c, matrix, f) < 0) ||
+	if ((matrix && check_matrix(c, matrix, f) < 0) ||
 	    check_size(c, list && list->kind == JSON_ARRAY ? list->count : 1, matrix, f) < 0)
 		return -1;
 	if (list && add_listed(c, whole.tree, list, a, &first, f) < 0)

@@ -731,7 +731,7 @@ void report_summary(const struct report *r, struct buf *out)
 	for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++) {
 		const struct metrics_summary *s = &m->block[shown[i]];
 
-		if (!s->is_reported)
+		if (!s->is_reported || !s->n) /* as TPOT of answers of one token */
 			continue;
 		buf_printf(out, "%s median %.2f ms", blocks[shown[i]].name, s->median_ms);
 		if (m->opts.n_percentiles)
