@@ -291,8 +291,8 @@ static int named_trends(uint16_t turns, uint32_t conversations, double growth)
 			struct request_row *row = add(k / turns, t, t ? k - 1 : RECORD_NONE, 1, 19,
 						      REQ_DONE);
 
-			row->first_event_ns = row->sent_ns + (int64_t)((-log(uniform(&state)) * 100 +
-								       growth * t) * S / 1000);
+			row->first_event_ns = row->sent_ns +
+				(int64_t)((growth * t - log(uniform(&state)) * 100) * S / 1000);
 			row->prompt_tokens = 100u * t;
 		}
 		metrics_score(&m, &r, &o);

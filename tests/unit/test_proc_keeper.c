@@ -176,7 +176,7 @@ static void what_cannot_start(void **state)
 	argv[0] = folder;
 	assert_int_equal(keeper_start(&o, &k, &error, &e), -1);
 	assert_int_equal(error, EACCES);
-	/* A program whose main() does not know the keeper's word starts itself once, not for ever. */
+	/* A program whose main() does not know the keeper's word starts itself only once. */
 	program_invocation_name = (char[]){ "profllm-keeper" };
 	argv[0] = (char[]){ "true" };
 	assert_int_equal(keeper_start(&o, &k, &error, &e), -1);

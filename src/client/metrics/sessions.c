@@ -169,7 +169,8 @@ static void score_ranges(struct metrics *m, const struct record *r, const struct
  */
 static void fit_ttft(struct metrics_sessions *s)
 {
-	double n = 0, x = 0, y = 0, xx = 0, xy = 0, yy = 0, within = 0, spread, slope, rest, variance;
+	double n = 0, x = 0, y = 0, xx = 0, xy = 0, yy = 0, within = 0;
+	double spread, slope, rest, variance;
 	uint32_t turns = 0;
 
 	for (size_t k = 1; k < s->n_turns; k++) {

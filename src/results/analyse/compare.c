@@ -374,25 +374,18 @@ static bool have_common(const struct matching *m, size_t k, const size_t *first,
 {
 	const struct value *v = m->value + k * m->total;
 	size_t from_a = first[a], n_a = m->side[a].n, from_b = first[b], n_b = m->side[b].n;
-	struct arena keys = { 0 };
+	struct arena scratch = { 0 };
 	struct map seen = { 0 };
-	struct buf key = { 0 };
 	bool is_common = false;
 
-	for (size_t i = 0; i < n_a; i++) {
-		buf_reset(&key);
-		parts_add_key(&key, v[from_a + i]);
-		if (!map_get(&seen, buf_str(&key), NULL))
-			map_put(&seen, arena_str(&keys, buf_str(&key)), 0);
-	}
-	for (size_t i = 0; i < n_b && !is_common; i++) {
-		buf_reset(&key);
-		parts_add_key(&key, v[from_b + i]);
-		is_common = map_get(&seen, buf_str(&key), NULL);
-	}
+	for (size_t i = 0; i < n_a; i++)
+		map_put(&seen, str_of(arena_printf(&scratch, "%d %s", v[from_a + i].kind,
+						   parts_cell_text(&scratch, v[from_a + i]))), 0);
+	for (size_t i = 0; i < n_b && !is_common; i++)
+		is_common = map_get(&seen, str_of(arena_printf(&scratch, "%d %s", v[from_b + i].kind,
+				    parts_cell_text(&scratch, v[from_b + i]))), NULL);
 	map_release(&seen);
-	arena_release(&keys);
-	buf_release(&key);
+	arena_release(&scratch);
 	return is_common;
 }
 
