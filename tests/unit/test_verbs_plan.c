@@ -63,7 +63,8 @@ static void refused(void **state)
 {
 	static const char *const row[] = {
 		"matrix: 3", "matrix: {server.max_num_seqs: 4}", "matrix: {server.max_num_seq: [4]}",
-		"matrix: {benchmark.num_prompts: [1, x]}",
+		"matrix: {benchmark.num_prompts: [1, x]}", "matrix: {server: [{tp: 1}, {tp: 2}]}",
+		"matrix: {server.tp: [1, 2], tensor_parallel_size: [4]}",
 		"matrix: {benchmark.num_prompts: [1]}\nmatrix_exclude: [{benchmark.nun: 1}]",
 		"matrix: {benchmark.num_prompts: [1], benchmark.seed: [1]}\n"
 		"matrix_exclude: [{benchmark.num_prompts: 1}]",
