@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define STORE_RIG "test_store_keep_c"
@@ -739,6 +740,34 @@ static void test_newer_is_refused(void **state)
 	arena_release(&a);
 }
 
+/* Killed in a write before it had a log, as in its creation: also a reader can undo that. */
+static void test_interrupted(void **state)
+{
+	static const char write[] = "PRAGMA journal_mode = DELETE; PRAGMA cache_size = 1; BEGIN; "
+		"CREATE TABLE more(x); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
+		"WHERE i < 3000) INSERT INTO more SELECT randomblob(400) FROM n";
+	struct arena a = { 0 };
+	const char *path = in_dir(&a, "cut.db"), *url = arena_printf(&a, "sqlite:%s", path);
+	struct store *s = open_store(url, false);
+	sqlite3 *db;
+	pid_t pid;
+
+	(void)state;
+	put_many(s, "s", 0, 20);
+	store_close(s);
+	pid = fork();
+	if (!pid)
+		_exit(sqlite3_open(path, &db) != SQLITE_OK ||
+		      sqlite3_exec(db, write, NULL, NULL, NULL) != SQLITE_OK);
+	assert_int_equal(waitpid(pid, &(int){ 0 }, 0), pid);
+	assert_int_equal(access(arena_printf(&a, "%s-journal", path), F_OK), 0);
+	s = open_store(url, true);
+	assert_int_equal(shown(s, 0, false), 20);
+	check_clean(s);
+	store_close(s);
+	arena_release(&a);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -749,7 +778,7 @@ int main(void)
 		cmocka_unit_test(test_damage_is_found),   cmocka_unit_test(test_older_marks),
 		cmocka_unit_test(test_newer_is_refused),
 		cmocka_unit_test(test_many_changes),      cmocka_unit_test(test_removed_for_good),
-		cmocka_unit_test(test_no_snapshot),
+		cmocka_unit_test(test_no_snapshot),        cmocka_unit_test(test_interrupted),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -176,6 +176,18 @@ static void make_private(const char *path)
 		close(fd);
 }
 
+/* Its creation was interrupted, before it had a log; whoever opens it next has to undo that. */
+static bool has_journal(const char *place)
+{
+	struct buf path = { 0 };
+	bool has;
+
+	buf_printf(&path, "%s-journal", place);
+	has = access(path.data, F_OK) == 0;
+	buf_release(&path);
+	return has;
+}
+
 static int open_(const char *place, bool is_read_only, struct db **out, struct err *e)
 {
 	/* KiB of pages, for each connection: a reader looks up few runs, a writer many places. */
@@ -184,8 +196,8 @@ static int open_(const char *place, bool is_read_only, struct db **out, struct e
 		is_read_only ? "PRAGMA cache_size = -2048" : "PRAGMA cache_size = -16384",
 	};
 	struct sqlite *s;
-	int flags =
-		is_read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+	int flags = !is_read_only ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE :
+		    has_journal(place) ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
 
 	if (library_open(&lib_library, e) < 0)
 		return -1;
