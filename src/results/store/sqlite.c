@@ -176,7 +176,7 @@ static void make_private(const char *path)
 		close(fd);
 }
 
-/* Its creation was interrupted, before it had a log; the next one that opens it has to undo that. */
+/* Its creation was interrupted, before it had a log: whatever opens it next has to undo that. */
 static bool has_journal(const char *place)
 {
 	struct buf path = { 0 };
