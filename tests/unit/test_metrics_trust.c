@@ -337,6 +337,8 @@ static void cpu_over(struct run *r) { r->f.cpu_share_max = 0.81; }
 static void cpu_much(struct run *r) { r->f.cpu_share_max = 0.96; }
 /* So many of 1,000 answers came in one piece. */
 static void at_once_few(struct run *r) { r->m.client.n_at_once = 10; }
+static void at_once_four(struct run *r) { r->m.client.n_at_once = 4; r->m.completed = 20; }
+static void at_once_all(struct run *r) { r->m.client.n_at_once = r->m.completed = 4; }
 static void at_once_some(struct run *r) { r->m.client.n_at_once = 11; }
 static void at_once_many(struct run *r) { r->m.client.n_at_once = 101; }
 /* So many of 1,000 answers begin with a role; TTFT is 10 ms, the first content comes then. */
@@ -675,6 +677,8 @@ static const struct {
 	  "The client's busiest loop used 96 % of a CPU (limit 95 %): it may be the bottleneck.",
 	  "every metric" },
 	{ at_once_few, TRUST_VALID, NULL, NULL, NULL },
+	{ at_once_four, TRUST_VALID, NULL, NULL, NULL },
+	{ at_once_all, TRUST_INVALID, "answer_at_once", AT_ONCE("100.0"), "TTFT, TPOT, ITL, goodput" },
 	{ at_once_some, TRUST_DEGRADED, "answer_at_once", AT_ONCE("1.1"), "TTFT, TPOT, ITL, goodput" },
 	{ at_once_many, TRUST_INVALID, "answer_at_once", AT_ONCE("10.1"), "TTFT, TPOT, ITL, goodput" },
 	{ role_few, TRUST_VALID, NULL, NULL, NULL },

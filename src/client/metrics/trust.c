@@ -402,7 +402,8 @@ static void judge_answers(struct trust *t, const struct metrics *m)
 		      100 * share(c->n_usage_refused, m->completed), USAGE_ASKED_FACTOR);
 	if (m->opts.is_pooling)
 		return;
-	if (at_once != TRUST_VALID)
+	if (at_once != TRUST_VALID &&
+	    (c->n_at_once >= TRUST_AT_ONCE_ANSWERS || c->n_at_once == m->completed))
 		doubt(t, at_once, "answer_at_once",
 		      "In %.1f %% of the answers all tokens came at one instant: TTFT is the time of the "
 		      "whole answer there, TPOT is 0, and ITL is not known. They were not streamed, or "
