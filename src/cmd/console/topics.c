@@ -424,8 +424,8 @@ static const struct topic {
 	  "none. ITL is then the time between events, not between tokens.",
 	  "Quote TPOT instead of ITL.", "profllm bench serve ... --report full" },
 	{ REASONS, "answer_at_once",
-	  "All tokens of an answer came at one instant, so there is no time between them: TTFT is the "
-	  "time of the whole answer, and TPOT is 0.",
+	  "The client received the whole answer at once. TTFT is then the same as E2EL, and TPOT is 0: "
+	  "neither says how fast the server made the tokens.",
 	  "Ask for streams (`bench multi-turn` without `--no-stream`), and switch off buffering in a proxy "
 	  "before the server (`proxy_buffering off` in nginx).",
 	  "profllm bench serve ... --report full" },
