@@ -107,7 +107,8 @@ static inline int run_compare(const void *a, const void *b)
 static inline void run_add_text(struct buf *out, const char *title, const char *path, unsigned how)
 {
 	static const char *const left_out[] = {
-		"TTFT median", "The measurement is", "Best ", "Highest ", "No best ", "Next: ", "  Note: ",
+		"TTFT median", "The measurement is", "Best ", "Highest ", "Within ", "No best ", "Next: ",
+		"  Note: ",
 		"Note: ", " VERDICT", "  VERDICT", "  What to do", "It is ", "Verdict:", " What to do",
 	};
 	struct buf text = { 0 };

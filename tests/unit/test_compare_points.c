@@ -18,18 +18,20 @@ static const struct json_value *record(const char *text, struct arena *a)
 	return v;
 }
 
-static const char *said(const struct points_table *t, struct buf *out)
+static const char *said(const struct points_table *t, struct arena *a, struct buf *out)
 {
 	struct points_best best = points_best(t, "request_throughput");
 
 	buf_reset(out);
-	points_say_best(t, &best, "request_throughput", "throughput", "req/s", out);
+	points_say_best(t, &best, "request_throughput", "throughput", "req/s", a, out);
 	return out->data ? out->data : "";
 }
 
 #define VALID_10 "{\"request_throughput\": 10, \"p99_ttft_ms\": 4}"
 #define INVALID(rate) "{\"request_throughput\": " #rate ", \"profllm\": {\"verdict\": \"INVALID\", " \
 	"\"verdicts\": {\"request_throughput\": \"INVALID\", \"itl\": \"VALID\"}}}"
+#define RATE(rate) "{\"request_throughput\": " #rate "}"
+#define REPEAT "Two runs of the same server can differ as much, so this order is not certain\n"
 /* Only its inter-token latency is spoiled: its throughput counts. */
 #define LATE_20 "{\"request_throughput\": 20, \"profllm\": {\"verdict\": \"INVALID\", " \
 	"\"verdicts\": {\"itl\": \"INVALID\", \"request_throughput\": \"DEGRADED\"}}}"
@@ -47,6 +49,11 @@ static void the_best_is_no_invalid_one(void **state)
 		{ { INVALID(30), INVALID(5), NULL },
 		  "No highest throughput: request_throughput is INVALID in all 2 results\n" },
 		{ { NULL, NULL, NULL }, "" },
+		{ { VALID_10, INVALID(10), RATE(9.71) },
+		  "Highest throughput: 10.00 req/s at a\nWithin 3 % of it: c. " REPEAT
+		  "Left out: 1 of 3 results, in which request_throughput is INVALID; none of them "
+		  "would have led\n" },
+		{ { RATE(9.69), VALID_10, RATE(1) }, "Highest throughput: 10.00 req/s at b\n" },
 	};
 	struct arena a = { 0 };
 	struct buf out = { 0 };
@@ -59,8 +66,25 @@ static void the_best_is_no_invalid_one(void **state)
 		for (size_t k = 0; k < 3; k++)
 			if (row[i].record[k])
 				line[k].record = record(row[i].record[k], &a);
-		assert_string_equal(said(&table, &out), row[i].says);
+		assert_string_equal(said(&table, &a, &out), row[i].says);
 	}
+	buf_release(&out);
+	arena_release(&a);
+}
+
+static void equals_are_named(void **state)
+{
+	struct arena a = { 0 };
+	struct buf out = { 0 };
+	struct points_line line[6];
+	const struct points_table table = { .line = line, .n = 6 };
+
+	(void)state;
+	for (size_t i = 0; i < 6; i++)
+		line[i] = (struct points_line){ .name = arena_printf(&a, "%zu", i),
+						.record = record(VALID_10, &a) };
+	assert_string_equal(said(&table, &a, &out), "Highest throughput: 10.00 req/s at 5\n"
+			    "Within 3 % of it: 0, 1, 2 and 2 more. " REPEAT);
 	buf_release(&out);
 	arena_release(&a);
 }
@@ -112,6 +136,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_best_is_no_invalid_one),
+		cmocka_unit_test(equals_are_named),
 		cmocka_unit_test(a_table_has_verdicts),
 		cmocka_unit_test(metrics_have_their_verdicts),
 	};

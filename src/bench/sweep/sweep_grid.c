@@ -261,7 +261,8 @@ static void show_table(struct sweep *s)
 	points_grid(&table, 2, &s->arena, &grid);
 	grid_text(&grid, false, &text);
 	best = points_best(&table, "output_throughput");
-	points_say_best(&table, &best, "output_throughput", "output throughput", "tok/s", &text);
+	points_say_best(&table, &best, "output_throughput", "output throughput", "tok/s",
+			&s->arena, &text);
 	sweep_lines(s, buf_str(&text));
 	buf_release(&text);
 }

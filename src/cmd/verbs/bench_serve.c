@@ -524,7 +524,7 @@ static int print_table(struct points *p, bool is_quiet, struct err *e)
 	buf_add_str(&out, buf_str(&rows));
 	add_rule('=', first_line(buf_str(&rows)), "", &out);
 	first = points_best(&table, "request_throughput");
-	points_say_best(&table, &first, "request_throughput", "throughput", "req/s", &out);
+	points_say_best(&table, &first, "request_throughput", "throughput", "req/s", p->arena, &out);
 	rc = cli_answer(buf_str(&out), is_quiet, e);
 	buf_release(&rows);
 	buf_release(&out);

@@ -733,33 +733,6 @@ static void add_next(const struct suite *s, const struct suite_tally *tally,
 		buf_printf(out, "Next: profllm bench compare EARLIER.json %s\n", s->output);
 }
 
-static double number_of(const struct points_line *line, const char *key)
-{
-	double v;
-
-	return line->record && frame_number(frame_value(line->record, str_of(key)), &v) ? v : NAN;
-}
-
-/* For searches for the largest load: how far the best is ahead of the next one. */
-static void say_lead(const struct points_table *p, const struct points_best *best, const char *key,
-		     struct arena *a, struct buf *out)
-{
-	const char *low = arena_printf(a, "%s_low", key), *high = arena_printf(a, "%s_high", key);
-	const struct points_line *second = NULL;
-	bool is_apart;
-
-	for (size_t i = 0; i < p->n; i++)
-		if (i != best->at && isfinite(number_of(&p->line[i], key)) &&
-		    (!second || number_of(&p->line[i], key) > number_of(second, key)))
-			second = &p->line[i];
-	if (!second)
-		return;
-	is_apart = number_of(&p->line[best->at], low) > number_of(second, high);
-	buf_printf(out, "It is %.3g %% more than at %s; the 95 %% intervals %s\n",
-		   100 * (best->value / number_of(second, key) - 1), second->name,
-		   is_apart ? "do not overlap" : "overlap, so this is not certain");
-}
-
 void suite_table(const struct suite *s, const struct suite_tally *tally,
 		 const struct suite_against *against, struct suite_table *out)
 {
@@ -791,9 +764,7 @@ void suite_table(const struct suite *s, const struct suite_tally *tally,
 		best = points_best(&all, ranked[k].key);
 	if (best.n && (has_several(s) || best.n_invalid))
 		points_say_best(&all, &best, ranked[k - 1].key, ranked[k - 1].what,
-				ranked[k - 1].unit, &out->text);
-	if (best.n && best.at != SIZE_MAX && strncmp(ranked[k - 1].key, "capacity", 8) == 0)
-		say_lead(&all, &best, ranked[k - 1].key, &a, &out->text);
+				ranked[k - 1].unit, &a, &out->text);
 	buf_add_str(&out->text, against->text);
 	add_next(s, tally, &best, &out->next);
 done:

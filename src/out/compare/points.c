@@ -9,6 +9,7 @@
 #include "results/read/frame.h"
 
 #define WHOLE_MAX 1e15 /* below it a whole number has no exponent */
+#define LEVEL_NAMES_MAX 3
 
 static double number(const struct points_line *line, const char *key)
 {
@@ -108,9 +109,50 @@ struct points_best points_best(const struct points_table *p, const char *key)
 	return best;
 }
 
-void points_say_best(const struct points_table *p, const struct points_best *best, const char *key,
-		     const char *what, const char *unit, struct buf *out)
+/* For metrics with an interval: how far the best is ahead of the next one. */
+static void say_lead(const struct points_table *p, const struct points_best *best, const char *key,
+		     double low, const char *high, struct buf *out)
 {
+	const struct points_line *next = NULL;
+
+	for (size_t i = 0; i < p->n; i++)
+		if (i != best->at && !isnan(number(&p->line[i], key)) &&
+		    (!next || number(&p->line[i], key) > number(next, key)))
+			next = &p->line[i];
+	if (next)
+		buf_printf(out, "It is %.3g %% more than at %s; the 95 %% intervals %s\n",
+			   100 * (best->value / number(next, key) - 1), next->name,
+			   low > number(next, high)
+			   ? "do not overlap" : "overlap, so this is not certain");
+}
+
+/* For others: which others single runs do not tell apart from it. */
+static void say_level(const struct points_table *p, const struct points_best *best, const char *key,
+		      struct buf *out)
+{
+	struct buf names = { 0 };
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n; i++) {
+		if (i == best->at || !(number(&p->line[i], key) >= best->value * (1 - POINTS_LEVEL)) ||
+		    result_verdict(p->line[i].record, str_of(key)) == RESULT_INVALID)
+			continue;
+		if (n++ < LEVEL_NAMES_MAX)
+			buf_printf(&names, "%s%s", n > 1 ? ", " : "", p->line[i].name);
+	}
+	if (n > LEVEL_NAMES_MAX)
+		buf_printf(&names, " and %zu more", n - LEVEL_NAMES_MAX);
+	if (n)
+		buf_printf(out, "Within %.0f %% of it: %s. Two runs of the same server can differ as "
+			   "much, so this order is not certain\n", 100 * POINTS_LEVEL, names.data);
+	buf_release(&names);
+}
+
+void points_say_best(const struct points_table *p, const struct points_best *best, const char *key,
+		     const char *what, const char *unit, struct arena *a, struct buf *out)
+{
+	double low;
+
 	if (!best->n)
 		return;
 	if (best->at == SIZE_MAX) {
@@ -121,6 +163,11 @@ void points_say_best(const struct points_table *p, const struct points_best *bes
 		   p->line[best->at].name,
 		   result_verdict(p->line[best->at].record, str_of(key)) == RESULT_DEGRADED
 		   ? " (DEGRADED)" : "");
+	low = number(&p->line[best->at], arena_printf(a, "%s_low", key));
+	if (isnan(low))
+		say_level(p, best, key, out);
+	else
+		say_lead(p, best, key, low, arena_printf(a, "%s_high", key), out);
 	if (!best->n_invalid)
 		return;
 	buf_printf(out, "Left out: %zu of %zu results, in which %s is INVALID; ", best->n_invalid,
