@@ -89,6 +89,37 @@ static void equals_are_named(void **state)
 	arena_release(&a);
 }
 
+/* A metric with an interval says itself how certain the order is. */
+static void intervals_decide(void **state)
+{
+#define CAPACITY(rate, low, high, more) "{\"request_throughput\": " rate ", \"request_throughput_low\": " \
+	low ", \"request_throughput_high\": " high more "}"
+	static const struct { const char *second, *says; } row[] = {
+		{ CAPACITY("8", "7", "8.5", ""), "Highest throughput: 10.00 req/s at a\nIt is 25 % more "
+		  "than at b; the 95 % intervals do not overlap\n" },
+		{ CAPACITY("8", "7", "9.5", ""), "Highest throughput: 10.00 req/s at a\nIt is 25 % more "
+		  "than at b; the 95 % intervals overlap, so this is not certain\n" },
+		{ CAPACITY("20", "19", "21", ", \"profllm\": {\"verdict\": \"INVALID\"}"),
+		  "Highest throughput: 10.00 req/s at a\nLeft out: 1 of 2 results, in which "
+		  "request_throughput is INVALID; b would have led with 20.00 req/s\n" },
+	};
+	struct arena a = { 0 };
+	struct buf out = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		const struct points_line line[] = {
+			{ .name = "a", .record = record(CAPACITY("10", "9", "11", ""), &a) },
+			{ .name = "b", .record = record(row[i].second, &a) },
+		};
+		const struct points_table table = { .line = line, .n = 2 };
+
+		assert_string_equal(said(&table, &a, &out), row[i].says);
+	}
+	buf_release(&out);
+	arena_release(&a);
+}
+
 static void a_table_has_verdicts(void **state)
 {
 	static const struct points_column column[] = {
@@ -137,6 +168,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_best_is_no_invalid_one),
 		cmocka_unit_test(equals_are_named),
+		cmocka_unit_test(intervals_decide),
 		cmocka_unit_test(a_table_has_verdicts),
 		cmocka_unit_test(metrics_have_their_verdicts),
 	};

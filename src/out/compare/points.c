@@ -109,6 +109,14 @@ struct points_best points_best(const struct points_table *p, const char *key)
 	return best;
 }
 
+/* NAN: unknown or INVALID. */
+static double counted(const struct points_line *line, const char *key)
+{
+	double v = number(line, key);
+
+	return !isnan(v) && result_verdict(line->record, str_of(key)) == RESULT_INVALID ? NAN : v;
+}
+
 /* For metrics with an interval: how far the best is ahead of the next one. */
 static void say_lead(const struct points_table *p, const struct points_best *best, const char *key,
 		     double low, const char *high, struct buf *out)
@@ -116,8 +124,8 @@ static void say_lead(const struct points_table *p, const struct points_best *bes
 	const struct points_line *next = NULL;
 
 	for (size_t i = 0; i < p->n; i++)
-		if (i != best->at && !isnan(number(&p->line[i], key)) &&
-		    (!next || number(&p->line[i], key) > number(next, key)))
+		if (i != best->at && !isnan(counted(&p->line[i], key)) &&
+		    (!next || counted(&p->line[i], key) > number(next, key)))
 			next = &p->line[i];
 	if (next)
 		buf_printf(out, "It is %.3g %% more than at %s; the 95 %% intervals %s\n",
@@ -134,8 +142,8 @@ static void say_level(const struct points_table *p, const struct points_best *be
 	size_t n = 0;
 
 	for (size_t i = 0; i < p->n; i++) {
-		if (i == best->at || !(number(&p->line[i], key) >= best->value * (1 - POINTS_LEVEL)) ||
-		    result_verdict(p->line[i].record, str_of(key)) == RESULT_INVALID)
+		if (i == best->at ||
+		    !(counted(&p->line[i], key) >= best->value * (1 - POINTS_LEVEL)))
 			continue;
 		if (n++ < LEVEL_NAMES_MAX)
 			buf_printf(&names, "%s%s", n > 1 ? ", " : "", p->line[i].name);

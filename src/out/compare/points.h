@@ -45,14 +45,14 @@ struct points_best {
 /* The line with the highest value of a metric; of equal ones the last. */
 struct points_best points_best(const struct points_table *p, const char *key);
 /*
- * What two runs of one server can differ by: repeats of an unchanged server have a standard deviation
- * of about 1 %, so 95 % of the differences between two are below 1.96 sqrt(2) 1 % = 2.8 %.
+ * What two runs of one server can differ by: repeats have a standard deviation of about 1 %, so
+ * 95 % of the differences between two are below 1.96 sqrt(2) 1 % = 2.8 %.
  */
 #define POINTS_LEVEL 0.03
 /*
  * Appends sentences: "Highest throughput: 64.64 req/s at rate=80", which others are within
- * POINTS_LEVEL (or, of a metric with an interval in KEY_low and KEY_high, how far the next one is
- * behind), and what was left out. what: "throughput", unit: "req/s".
+ * POINTS_LEVEL (or, of a metric with an interval in KEY_low and KEY_high, how much more it is
+ * than the next one), and what was left out. what: "throughput", unit: "req/s".
  */
 void points_say_best(const struct points_table *p, const struct points_best *best, const char *key,
 		     const char *what, const char *unit, struct arena *a, struct buf *out);
