@@ -89,6 +89,7 @@ asan-program:
 ubsan:
 	$(Q)$(MAKE) --no-print-directory suite O=$(O)/ubsan WHAT="unit load" \
 		CFLAGS="-O1 -fsanitize=undefined -fno-sanitize-recover=all"
+tsan: export THREADED = 1
 tsan:
 	$(Q)$(MAKE) --no-print-directory suite O=$(O)/tsan WHAT="unit load" \
 		CFLAGS="-O1 -fsanitize=thread" SUITE_RUN="$(FIXED_ADDRESSES)"

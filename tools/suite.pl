@@ -12,6 +12,7 @@
 #   alone   one at a time, because it measures how long something takes
 #   shared  next to others although it is in tests/load
 #   first   next to others, started before them because it takes longest
+# ThreadSanitizer (THREADED) leaves out those that compute for long and say `threads: none`.
 #
 # Up to AGAIN files that failed (5; 0 under a sanitizer, whose findings never count as chance) are run
 # once more at the end, by themselves. One that passes then counts as passed, and is listed above the
@@ -32,7 +33,8 @@ my ($is_broken, $started) = (0, 0);
 # cmocka calls what is skipped failed, and has no place for a reason: a test prints it before.
 my $cmocka = '/^# /h; /^not ok [0-9]* # SKIP/{s/not //; G; s/\n#*/:/; s/: *$//}';
 
-push @{$class{class_of($_)}}, twice($_) for @ARGV;
+push @{$class{class_of($_)}}, twice($_)
+	for grep { !$ENV{THREADED} || source($_) !~ m{^(?: \*|/\*) threads: none\b}m } @ARGV;
 my ($all, $second) = map { TAP::Parser::Aggregator->new } 1, 2;
 my $harness = TAP::Harness->new({
 	verbosity => $ENV{VERBOSE} ? 1 : 0,

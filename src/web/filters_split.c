@@ -424,9 +424,9 @@ static bool is_said(const struct column_split **fact, size_t n, const struct col
 
 		if (other.kind != VALUE_TEXT || !other.text.n)
 			continue;
-		if (memmem(other.text.p, other.text.n, v.text.p, v.text.n))
+		if (str_find(other.text, v.text))
 			return true;
-		if (memmem(v.text.p, v.text.n, other.text.p, other.text.n)) {
+		if (str_find(v.text, other.text)) {
 			fact[i] = c;
 			return true;
 		}

@@ -196,6 +196,8 @@ static void slices_are_cut(void **state)
 	assert_true(str_eq_nocase(STR("Content-Type"), STR("content-type")));
 	assert_true(str_ends(STR("abc"), STR("bc")) && !str_starts(STR("a"), STR("ab")));
 	assert_true(str_starts((struct str){ 0 }, STR("")) && str_ends((struct str){ 0 }, STR("")));
+	assert_true(str_find(STR("abcbc"), STR("bc")) && !str_find(STR("abc"), STR("cb")));
+	assert_null(str_find((struct str){ 0 }, STR("a")));
 	assert_int_equal(str_hex('f'), 15);
 	assert_int_equal(str_hex('g'), -1);
 }

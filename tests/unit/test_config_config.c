@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_config_config.c - configurations: what is read, what is refused and in which words. */
+/* threads: none */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-
 #include "answers.h"
 #include "config_golden.h"
 #include "core/base/file.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_json_yaml.c - YAML texts against the JSON that PyYAML and Python's json make of them. */
+/* threads: none */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -129,7 +130,7 @@ static void test_refused(void **state)
 
 /* ---- what texts cost ---- */
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#ifdef __SANITIZE_ADDRESS__
 #define SHORT_BYTES 10000  /* ten times slower there */
 #define TRIES 2
 #else

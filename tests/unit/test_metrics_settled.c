@@ -2,6 +2,8 @@
 /*
  * test_metrics_settled.c - a server that fails requests, above all its slow ones, must not look
  * faster; and means of a whole run's settled part.
+ *
+ * threads: none
  */
 #include <math.h>
 #include <setjmp.h>
@@ -253,11 +255,7 @@ static void closed_loop(struct record *r, uint32_t n, uint32_t n_cold)
 }
 
 /* A multiple of 100. */
-#ifdef __SANITIZE_THREAD__
-#define TIMES 400u
-#else
 #define TIMES 1000u
-#endif
 
 static void settled_mean_is_without_warm_up(void **state)
 {

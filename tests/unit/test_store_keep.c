@@ -316,12 +316,12 @@ static void backup_under_load(const char *url)
 	pthread_t thread;
 
 	assert_int_equal(pthread_create(&thread, NULL, write_on, &w), 0);
-	for (int i = 0; i < 5; i++) {
+	for (int i = 0; i < 4; i++) {
 		const char *to = arena_printf(&a, "sqlite:%s/load-%s-%d.db", dir,
 					      store_kind(w.s), i);
 		struct store *t;
 
-		atomic_fetch_add(&w.allowed, 150);
+		atomic_fetch_add(&w.allowed, 60);
 		must(store_backup(w.s, file, e));
 		must(store_restore(to, file, false, e));
 		t = open_store(to, false);

@@ -3,6 +3,8 @@
  * test_store_repair.c - columns that are used up come back: what a run and an upload may add, what
  * is given back and to whom, and that no value of an old name is ever seen under a new one. On both
  * databases.
+ *
+ * threads: none
  */
 #define STORE_RIG "test_store_repair_c"
 #include "store_rig.h"

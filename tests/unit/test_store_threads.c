@@ -18,7 +18,7 @@
 #define THREADS 6
 #define ROUNDS 12
 #define AT_ONCE 5
-#define OPENED 60
+#define OPENED 30
 #define LARGE_BYTES (size_t)(3 << 20)
 #define LARGE_ROUNDS 12
 

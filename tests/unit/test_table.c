@@ -3,6 +3,8 @@
  * test_table.c - rows of JSON, CSV and text files, plain, compressed and in archives.
  *
  * Archives are written by libarchive itself.
+ *
+ * threads: none
  */
 #include <fcntl.h>
 #include <setjmp.h>

@@ -29,6 +29,11 @@ bool str_ends(struct str s, struct str suffix)
 	       (s.n >= suffix.n && memcmp(s.p + s.n - suffix.n, suffix.p, suffix.n) == 0);
 }
 
+const char *str_find(struct str s, struct str what)
+{
+	return s.n ? memmem(s.p, s.n, what.p, what.n) : NULL;
+}
+
 static char lower(char c)
 {
 	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;

@@ -45,6 +45,8 @@ static inline bool str_is(struct str a, const char *text)
 
 bool str_starts(struct str s, struct str prefix);
 bool str_ends(struct str s, struct str suffix);
+/* The first occurrence; NULL: none, as always in an empty text. */
+const char *str_find(struct str s, struct str what);
 bool str_eq_nocase(struct str a, struct str b); /* ASCII only */
 struct str str_trim(struct str s);              /* ASCII blanks at both ends */
 

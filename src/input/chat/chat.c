@@ -282,22 +282,17 @@ static int render(struct probing *p, struct str content, struct err *e)
 	return p->by->render(p->by->self, content, &p->text, e);
 }
 
-static const char *find(struct str in, struct str what)
-{
-	return in.n < what.n ? NULL : memmem(in.p, in.n, what.p, what.n);
-}
-
 /* Cuts the text around the only occurrence of content; false: there is none or several. */
 static bool cut_around(struct str text, struct str content, struct str *prefix,
 	struct str *suffix)
 {
-	const char *at = find(text, content);
+	const char *at = str_find(text, content);
 
 	if (!at)
 		return false;
 	*prefix = (struct str){ text.p, (size_t)(at - text.p) };
 	*suffix = (struct str){ at + content.n, text.n - prefix->n - content.n };
-	return !find(*suffix, content);
+	return !str_find(*suffix, content);
 }
 
 /* -1 with an error unless the rendering of content equals that of w. */
@@ -335,7 +330,7 @@ static int learn(struct probing *p, struct arena *a, struct chat_wrap *out, stru
 	w.suffix = arena_str(a, w.suffix);
 	if (render(p, str_of(blanks), e))
 		return -1;
-	w.is_stripping = !find(buf_str(&p->text), str_of(blanks));
+	w.is_stripping = !str_find(buf_str(&p->text), str_of(blanks));
 	for (size_t i = 0; i < sizeof probe / sizeof *probe; i++)
 		if (confirm(p, &w, str_of(probe[i]), e))
 			return -1;

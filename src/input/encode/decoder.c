@@ -52,13 +52,13 @@ static int take_text(struct decoder_step_work *w, struct buf *out, struct str *t
 static int replace(struct decoder_step_work *w, struct str old, struct str new, struct str *text)
 {
 	struct str rest = *text;
-	const char *at = memmem(rest.p, rest.n, old.p, old.n);
+	const char *at = str_find(rest, old);
 	struct buf *out;
 
 	if (!at)
 		return 0;
 	out = next_text(w);
-	for (; at; at = memmem(rest.p, rest.n, old.p, old.n)) {
+	for (; at; at = str_find(rest, old)) {
 		size_t before = (size_t)(at - rest.p);
 
 		buf_add(out, rest.p, before);

@@ -679,14 +679,14 @@ static struct str replace_byte(char byte, struct str content, struct str text, s
 static struct str replace(const struct normalize_step *s, struct str text, struct buf *out)
 {
 	struct str literal = s->literal, rest = text;
-	const char *found = text.n ? memmem(text.p, text.n, literal.p, literal.n) : NULL;
+	const char *found = str_find(text, literal);
 
 	if (!found)
 		return text;
 	if (literal.n == 1 && s->content.n > 0 && s->content.n <= SHORT)
 		return replace_byte(literal.p[0], s->content, text, (size_t)(found - text.p), out);
 	buf_reset(out);
-	for (; found && !out->is_over; found = memmem(rest.p, rest.n, literal.p, literal.n)) {
+	for (; found && !out->is_over; found = str_find(rest, literal)) {
 		size_t n = (size_t)(found - rest.p);
 
 		buf_add(out, rest.p, n);

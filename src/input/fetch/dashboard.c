@@ -309,7 +309,7 @@ static const char *meaning(long status, struct str body)
 		{ 504, "a proxy in front of the dashboard gets no answer from it" },
 	};
 
-	if (status == 400 && memmem(body.p, body.n, "HTTPS port", strlen("HTTPS port")))
+	if (status == 400 && str_find(body, STR("HTTPS port")))
 		return "this port expects TLS: write https:// instead of http://";
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
 		if (known[i].status == status)

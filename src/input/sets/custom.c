@@ -786,11 +786,6 @@ static bool first_text(struct json_slice row, struct buf *out)
 	return true;
 }
 
-static bool has_word(struct str text, struct str word)
-{
-	return memmem(text.p, text.n, word.p, word.n) != NULL;
-}
-
 /*
  * True for a notice in capitals that the full data must be downloaded; only raw files have such
  * rows.
@@ -807,8 +802,8 @@ static bool is_notice(struct json_slice row)
 	}
 	for (size_t i = 0; i < text.len && is_capital; i++)
 		is_capital = text.data[i] < 'a' || text.data[i] > 'z';
-	is_capital = is_capital && has_word(buf_str(&text), STR("FETCHED")) &&
-		     has_word(buf_str(&text), STR("DATA"));
+	is_capital = is_capital && str_find(buf_str(&text), STR("FETCHED")) &&
+		     str_find(buf_str(&text), STR("DATA"));
 	buf_release(&text);
 	return is_capital;
 }

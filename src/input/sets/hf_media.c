@@ -211,7 +211,7 @@ int hf_draft_mmstar(const struct hf_row *r, struct arena *a, struct draft *d, st
 
 	if (hf_text(r, "question", a, &question, e) < 0 || hf_column(r, "image", &image, e) < 0)
 		return -1;
-	at = memmem(question.p, question.n, mark.p, mark.n);
+	at = str_find(question, mark);
 	if (at)
 		question.n = (size_t)(at - question.p);
 	chat_apply(&strip, question, &r->hf->text);

@@ -443,7 +443,7 @@ int hf_draft_multimodal_conversation(const struct hf_row *r, struct arena *a, st
 static struct str editable_part(struct str output)
 {
 	const struct str marker = STR("<|editable_region_start|>");
-	const char *at = memmem(output.p, output.n, marker.p, marker.n);
+	const char *at = str_find(output, marker);
 	size_t from = at ? (size_t)(at - output.p) : output.n;
 
 	while (!at && from > 0) {

@@ -70,7 +70,7 @@ bool media_read(struct json_slice part, struct media_item *out)
 		return false;
 	json_unescape(&text, v.raw);
 	url = buf_str(&text);
-	data = url.n ? memmem(url.p, url.n, ";base64,", 8) : NULL;
+	data = str_find(url, STR(";base64,"));
 	if (str_starts(url, STR("data:")) && data)
 		url = (struct str){ data + 8, url.n - (size_t)(data + 8 - url.p) };
 	if (!base64_decode(url, &bytes))
