@@ -75,8 +75,9 @@ FIXED_ADDRESSES = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 asan: export ASAN_OPTIONS = detect_stack_use_after_return=1:strict_string_checks=1
 asan ubsan: export UBSAN_OPTIONS = print_stacktrace=1
 tsan: export TSAN_OPTIONS = halt_on_error=1:second_deadlock_stack=1
-# Programs with a sanitizer compute more than they wait.
-asan ubsan tsan: export JOBS ?= $(shell nproc)
+# Programs with a sanitizer compute more, most with ThreadSanitizer.
+asan ubsan: export JOBS ?= $(shell echo $$(($$(nproc) + 2)))
+tsan: export JOBS ?= $(shell nproc)
 asan ubsan tsan: export AGAIN ?= 0
 ASAN_FLAGS := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
 asan:
