@@ -271,6 +271,26 @@ static void growth_unknown(struct run *r)
 }
 static void usage_at(struct run *r) { r->m.client.n_usage_differs = 10; }
 static void usage_over(struct run *r) { r->m.client.n_usage_differs = 11; }
+static void usage_over_fixed(struct run *r) { usage_over(r); r->m.opts.is_peak_in_tokens = true; }
+/* 1,000 answers of 11 tokens each; their gaps. */
+static void gaps(struct run *r, size_t n)
+{
+	r->m.client.best_output = 11000;
+	r->m.block[BLOCK_ITL].n = n;
+}
+static void gaps_at(struct run *r) { gaps(r, 11000); }
+static void gaps_more(struct run *r) { gaps(r, 11001); }
+static void gaps_fewer(struct run *r) { gaps(r, 2000); }
+/* So many of 1,000 were cancelled after they were sent, five before. */
+static void cut(struct run *r, uint32_t n)
+{
+	r->m.completed = 1000 - n;
+	r->m.cancelled = n + 5;
+	r->m.attempted.unsent = 5;
+}
+static void cut_at(struct run *r) { cut(r, 50); }
+static void cut_over(struct run *r) { cut(r, 51); }
+static void cut_interrupted(struct run *r) { cut_over(r); r->f.is_interrupted = true; }
 static void full(struct run *r) { r->m.client.is_full = true; }
 /* Usage says 40 % of the prompt tokens were cached; so much of it the run explains. */
 static void cached(struct run *r, double explained)
@@ -616,8 +636,27 @@ static const struct {
 	{ usage_at, TRUST_VALID, NULL, NULL, NULL },
 	{ usage_over, TRUST_DEGRADED, "usage",
 	  "In 1.1 % of the requests the server's token count is not the number of token events "
+	  "(limit 1 %): ITL is then per event, not per token, as is the peak output throughput.",
+	  "ITL" },
+	{ usage_over_fixed, TRUST_DEGRADED, "usage",
+	  "In 1.1 % of the requests the server's token count is not the number of token events "
 	  "(limit 1 %): ITL is then per event, not per token.",
 	  "ITL" },
+	{ gaps_at, TRUST_VALID, NULL, NULL, NULL },
+	{ gaps_more, TRUST_DEGRADED, "usage",
+	  "ITL has 11001 gaps for 10000 tokens after the first ones (limit: 10 % apart): it is per "
+	  "event, not per token, as is the peak output throughput. Events without a token make it too "
+	  "short; --compat role-chunk leaves out those that have only a role.", "ITL" },
+	{ gaps_fewer, TRUST_DEGRADED, "usage",
+	  "ITL has 2000 gaps for 10000 tokens after the first ones (limit: 10 % apart): it is per "
+	  "event, not per token, as is the peak output throughput.", "ITL" },
+	{ cut_at, TRUST_VALID, NULL, NULL, NULL },
+	{ cut_over, TRUST_DEGRADED, "cancelled",
+	  "5.1 % of the requests were cancelled while they ran (limit 5 %): throughput leaves out "
+	  "what they were sent, and E2EL is that of the others, whose answers are shorter.",
+	  "E2EL, goodput, throughput" },
+	{ cut_interrupted, TRUST_DEGRADED, "interrupted",
+	  "The run was interrupted: the numbers cover what had finished by then.", "every metric" },
 	{ cached_at, TRUST_VALID, NULL, NULL, NULL },
 	{ cached_over, TRUST_DEGRADED, "prefix_cache",
 	  "The server had 40.0 % of the prompt tokens cached; this run's own prompts explain 29.5 % "

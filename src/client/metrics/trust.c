@@ -35,6 +35,7 @@ static const struct { const char *code; unsigned spoils; } rules[] = {
 	{ "unstamped", ITL },
 	{ "segments", 0 },
 	{ "usage", ITL },                       /* gaps are between events, not between tokens */
+	{ "cancelled", E2EL | GOODPUT | RATES }, /* their tokens, and the long answers, are missing */
 	{ "answer_at_once", TTFT | TPOT | ITL | GOODPUT },
 	{ "role_event", TTFT | TPOT | ITL | GOODPUT },
 	{ "usage_ignored", TPOT | TRUST_BIT(TRUST_INPUT) | TOKENS | GOODPUT },
@@ -205,6 +206,23 @@ static void judge_failures(struct trust *t, const struct metrics *m)
 		      beyond(100 * failed, limit, 1).text, limit);
 }
 
+/* Requests that the end of the run cut off; what is cancelled on purpose is not among them. */
+static void judge_cancelled(struct trust *t, const struct metrics *m, const struct trust_facts *f)
+{
+	uint32_t unsent = m->attempted.unsent < m->cancelled ? m->attempted.unsent : m->cancelled;
+	double ran = m->cancelled - unsent, cut = share(ran, m->completed + m->failed + ran);
+
+	if (f->is_interrupted || f->is_aborted || f->is_broken_off || f->capture_lost)
+		return; /* these reasons say it */
+	if (cut > TRUST_CANCELLED_SHARE)
+		doubt(t, TRUST_DEGRADED, "cancelled",
+		      "%s %% of the requests were cancelled while they ran (limit %.0f %%): "
+		      "throughput leaves out what they were sent, and E2EL is that of the others, whose "
+		      "answers are shorter.",
+		      beyond(100 * cut, 100 * TRUST_CANCELLED_SHARE, 1).text,
+		      100 * TRUST_CANCELLED_SHARE);
+}
+
 /*
  * Kernel stamps do not move when the program reads late, so that skew is only worth a note.
  * User-space stamps are the instant of reading: what that adds to each metric is known where the
@@ -339,6 +357,8 @@ static void judge_events(struct trust *t, const struct metrics *m, const struct 
 	double late = share((double)c->n_shared_late, (double)c->n_events_with_text);
 	double shared = share((double)c->n_shared, (double)c->n_events_with_text);
 	double differs = share(c->n_usage_differs, c->n_usage);
+	double gaps = (double)m->block[BLOCK_ITL].n, tokens = (double)(c->best_output - m->completed);
+	const char *peak = m->opts.is_peak_in_tokens ? "" : ", as is the peak output throughput";
 	enum trust_verdict level = level_of(late, TRUST_SHARED_DEGRADED, TRUST_SHARED_INVALID);
 	double shared_limit = 100 * (level == TRUST_INVALID ? TRUST_SHARED_INVALID
 							    : TRUST_SHARED_DEGRADED);
@@ -369,9 +389,15 @@ static void judge_events(struct trust *t, const struct metrics *m, const struct 
 	if (differs > TRUST_USAGE_SHARE)
 		doubt(t, TRUST_DEGRADED, "usage",
 		      "In %s %% of the requests the server's token count is not the number of token "
-		      "events (limit %.0f %%): ITL is then per event, not per token.",
+		      "events (limit %.0f %%): ITL is then per event, not per token%s.",
 		      beyond(100 * differs, 100 * TRUST_USAGE_SHARE, 1).text,
-		      100 * TRUST_USAGE_SHARE);
+		      100 * TRUST_USAGE_SHARE, peak);
+	else if (gaps > 0 && tokens > 0 && fabs(gaps - tokens) > TRUST_GAPS_SHARE * tokens)
+		doubt(t, TRUST_DEGRADED, "usage",
+		      "ITL has %.0f gaps for %.0f tokens after the first ones (limit: %.0f %% apart): it is "
+		      "per event, not per token%s.%s", gaps, tokens, 100 * TRUST_GAPS_SHARE, peak,
+		      gaps > tokens ? " Events without a token make it too short; --compat role-chunk "
+				      "leaves out those that have only a role." : "");
 	if (c->is_full)
 		doubt(t, TRUST_INVALID, "record_full",
 		      "The record reached its limit: later token events are not in it.");
@@ -518,7 +544,7 @@ static bool judge_held(struct trust *t, const struct metrics *m, bool is_queue_h
 static void judge_queue(struct trust *t, const struct metrics *m)
 {
 	const struct metrics_queue *q = &m->client.queue;
-	double missing = (double)q->arrived - q->answered;
+	double missing = (double)q->arrived - q->answered - q->longer;
 	double noise = 3 * sqrt((double)q->in_flight_before + q->in_flight_after);
 	bool is_growing = q->is_known && missing > TRUST_NOT_CARRIED * q->arrived &&
 			  missing > noise;
@@ -815,6 +841,7 @@ void trust_judge(struct trust *t, const struct metrics *m, const struct trust_fa
 			     .absent = m->opts.is_pooling ? TTFT | TPOT | ITL | GOODPUT : 0 };
 	judge_failures(t, m);
 	if (m->completed) {
+		judge_cancelled(t, m, facts);
 		judge_skew(t, m);
 		judge_sending(t, m);
 		judge_events(t, m, facts);

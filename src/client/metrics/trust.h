@@ -53,6 +53,8 @@
 #define TRUST_USAGE_SHARE 0.01       /* requests whose token count differs from their events */
 #define TRUST_FAILED_DEGRADED 0.01
 #define TRUST_FAILED_INVALID 0.50
+#define TRUST_GAPS_SHARE 0.10        /* of the tokens after the first: more, or fewer, gaps */
+#define TRUST_CANCELLED_SHARE 0.05   /* requests that the end of the run cut off */
 #define TRUST_UNSTAMPED_SHARE 0.01   /* reads without a kernel stamp */
 #define TRUST_CACHED_SHARE 0.10      /* of the prompt tokens, cached without a reason in the run */
 #define TRUST_CLOCK_STEP_NS 1000000  /* realtime against monotonic, from start to stop */
