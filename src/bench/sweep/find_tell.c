@@ -516,6 +516,7 @@ struct holding {
 	enum holds verdict;
 	double needed;      /* requests that decide every open limit for which that is known */
 	bool has_unknown;   /* an open limit for which it is not: exactly at the limit */
+	bool is_unmeasured; /* a limit on what no answer has */
 };
 
 static void tell_verdict(struct holding *h, const struct holds_answer *a, const struct level *l,
@@ -531,6 +532,18 @@ static void tell_verdict(struct holding *h, const struct holds_answer *a, const 
 	h->needed = fmax(h->needed, needed);
 	h->has_unknown |= a->verdict == HOLDS_OPEN && needed <= 0;
 	worsen(&h->verdict, a->verdict);
+}
+
+/* Answers of one token have no TPOT: more of them decide nothing. */
+static bool tell_unmeasured(struct holding *h, const char *text, const struct level *l, size_t j,
+			    struct buf *out)
+{
+	if (level_count(l, j).n > 0)
+		return false;
+	buf_printf(out, "  %s: no answer has a value of it.\n", text);
+	worsen(&h->verdict, HOLDS_OPEN);
+	h->is_unmeasured = true;
+	return true;
 }
 
 static void tell_share(struct holding *h, const char *text, double quantile, const struct level *l,
@@ -557,7 +570,7 @@ static void tell_mean(struct holding *h, const struct slo_limit *limit, const st
 /* One number that is enough for all limits; none where one of them already fails. */
 static void tell_needed(const struct holding *h, const struct level *l, struct buf *out)
 {
-	if (h->verdict == HOLDS_OPEN && h->needed > 0)
+	if (h->verdict == HOLDS_OPEN && h->needed > 0 && !h->is_unmeasured)
 		buf_printf(out, "  About %.0f more requests decide %s (--num-prompts %.0f).\n",
 			   h->needed - (double)l->requests, h->has_unknown ?
 			   "it, but for a limit that is met almost exactly" : "it", h->needed);
@@ -566,10 +579,12 @@ static void tell_needed(const struct holding *h, const struct level *l, struct b
 static enum holds tell_limits(const struct slo *slo, const struct serve_opts *o,
 			      const struct level *l, struct buf *out)
 {
-	struct holding h = { HOLDS_PASSES, 0, false };
+	struct holding h = { .verdict = HOLDS_PASSES };
 
 	for (size_t j = 0; j < slo->n; j++)
-		if (slo->limit[j].is_mean)
+		if (tell_unmeasured(&h, slo->limit[j].text, l, j, out))
+			continue;
+		else if (slo->limit[j].is_mean)
 			tell_mean(&h, &slo->limit[j], l, j, out);
 		else
 			tell_share(&h, slo->limit[j].text, slo->limit[j].quantile, l, j, out);
