@@ -24,6 +24,9 @@
 	"In " share " % of the answers all tokens came at one instant: TTFT is the time of the "   \
 	"whole answer there, TPOT is 0, and ITL is not known. They were not streamed, or "         \
 	"something before the client collected them."
+#define THREE_ANSWERS                                                                     \
+	"Each request asks for 3 answers, which the server writes at the same time: TPOT and ITL " \
+	"are the times between tokens of any of them, and up to 3 times longer for one."
 #define TAIL(in_flight, limit, lower, enough)                                             \
 	"On average " in_flight " requests were in flight, not the 8 of --max-concurrency "       \
 	"(limit " limit "), because slots are empty at the end of a run: throughput is up to "    \
@@ -288,6 +291,8 @@ static void cut(struct run *r, uint32_t n)
 	r->m.cancelled = n + 5;
 	r->m.attempted.unsent = 5;
 }
+static void answers_one(struct run *r) { r->f.answers = 1; }
+static void answers_three(struct run *r) { r->f.answers = 3; }
 static void cut_at(struct run *r) { cut(r, 50); }
 static void cut_over(struct run *r) { cut(r, 51); }
 static void cut_interrupted(struct run *r) { cut_over(r); r->f.is_interrupted = true; }
@@ -311,6 +316,7 @@ static void hits(struct run *r)
 	r->m.servers.prefix_queries = (struct metrics_growth){ true, 1000 };
 	r->m.servers.prefix_hits = (struct metrics_growth){ true, 500 };
 }
+static void hits_three(struct run *r) { hits(r); r->f.answers = 3; }
 static void hits_none(struct run *r) { hits(r); r->m.servers.prefix_hits.value = 100; }
 static void hits_preempted(struct run *r)
 {
@@ -650,6 +656,10 @@ static const struct {
 	{ gaps_fewer, TRUST_DEGRADED, "usage",
 	  "ITL has 2000 gaps for 10000 tokens after the first ones (limit: 10 % apart): it is per "
 	  "event, not per token, as is the peak output throughput.", "ITL" },
+	{ answers_one, TRUST_VALID, NULL, NULL, NULL },
+	{ answers_three, TRUST_DEGRADED, "several_answers", THREE_ANSWERS, "TPOT, ITL, goodput" },
+	/* Two of three answers find their prompt in the cache, by /metrics. */
+	{ hits_three, TRUST_DEGRADED, "several_answers", THREE_ANSWERS, "TPOT, ITL, goodput" },
 	{ cut_at, TRUST_VALID, NULL, NULL, NULL },
 	{ cut_over, TRUST_DEGRADED, "cancelled",
 	  "5.1 % of the requests were cancelled while they ran (limit 5 %): throughput leaves out "

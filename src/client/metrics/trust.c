@@ -37,6 +37,7 @@ static const struct { const char *code; unsigned spoils; } rules[] = {
 	{ "usage", ITL },                       /* gaps are between events, not between tokens */
 	{ "cancelled", E2EL | GOODPUT | RATES }, /* their tokens, and the long answers, are missing */
 	{ "answer_at_once", TTFT | TPOT | ITL | GOODPUT },
+	{ "several_answers", TPOT | ITL | GOODPUT },
 	{ "role_event", TTFT | TPOT | ITL | GOODPUT },
 	{ "usage_ignored", TPOT | TRUST_BIT(TRUST_INPUT) | TOKENS | GOODPUT },
 	{ "usage_refused", TPOT | TRUST_BIT(TRUST_INPUT) | TOKENS | GOODPUT },
@@ -404,7 +405,7 @@ static void judge_events(struct trust *t, const struct metrics *m, const struct 
 }
 
 /* Where vLLM's interpretation of an answer is not the best: the switch and the right value. */
-static void judge_answers(struct trust *t, const struct metrics *m)
+static void judge_answers(struct trust *t, const struct metrics *m, const struct trust_facts *f)
 {
 	const struct metrics_client *c = &m->client;
 	double answers = TRUST_ANSWERS_SHARE * m->completed;
@@ -435,6 +436,11 @@ static void judge_answers(struct trust *t, const struct metrics *m)
 		      "whole answer there, TPOT is 0, and ITL is not known. They were not streamed, or "
 		      "something before the client collected them.",
 		      100 * in_one_piece);
+	if (f->answers > 1)
+		doubt(t, TRUST_DEGRADED, "several_answers",
+		      "Each request asks for %lld answers, which the server writes at the same time: TPOT and "
+		      "ITL are the times between tokens of any of them, and up to %lld times longer for "
+		      "one.", (long long)f->answers, (long long)f->answers);
 	if (c->n_role_first > answers)
 		doubt(t, content > TRUST_ROLE_INVALID * ttft ? TRUST_INVALID : TRUST_DEGRADED,
 		      "role_event",
@@ -605,6 +611,9 @@ static void judge_cache(struct trust *t, const struct metrics *m, const struct t
 {
 	double cached = cached_share(m), explained = f->cached_explained;
 
+	/* /metrics count the prompt once for each answer, and all but the first find it. */
+	if (!m->total_cached && f->answers > 1)
+		explained = (explained + (double)f->answers - 1) / (double)f->answers;
 	if (f->knows_explained && cached - explained > TRUST_CACHED_SHARE)
 		doubt(t, TRUST_DEGRADED, "prefix_cache",
 		      "The server had %.1f %% of the prompt tokens cached; this run's own prompts "
@@ -845,7 +854,7 @@ void trust_judge(struct trust *t, const struct metrics *m, const struct trust_fa
 		judge_skew(t, m);
 		judge_sending(t, m);
 		judge_events(t, m, facts);
-		judge_answers(t, m);
+		judge_answers(t, m, facts);
 		judge_slots_used(t, m);
 		judge_queue(t, m);
 		judge_start(t, m);

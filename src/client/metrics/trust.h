@@ -111,6 +111,7 @@ struct trust_facts {
 	 */
 	bool knows_explained;
 	double cached_explained;
+	int64_t answers;     /* that each request asks for; not above 1: one */
 	const char *told_by; /* the member that gave the server the constraints; NULL: none */
 	/* Why segments had no stamps of their own, and what helps; may be NULL. */
 	const char *no_tap;
@@ -120,7 +121,7 @@ struct trust_facts {
 	uint64_t capture_counted, capture_prompts;
 };
 
-#define TRUST_REASONS_MAX 45
+#define TRUST_REASONS_MAX 48
 struct trust_reason {
 	enum trust_verdict level;    /* what this reason alone would give; VALID: a note */
 	unsigned spoils;             /* TRUST_BITs; 0 for a note */

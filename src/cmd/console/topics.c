@@ -437,6 +437,11 @@ static const struct topic {
 	  "Ask for streams (`bench multi-turn` without `--no-stream`), and switch off buffering in a proxy "
 	  "before the server (`proxy_buffering off` in nginx).",
 	  "profllm bench serve ... --report full" },
+	{ REASONS, "several_answers",
+	  "Requests ask for several answers (`n` in `--extra-body`). Their tokens come in one stream, and TPOT "
+	  "and ITL do not tell which answer a token belongs to.",
+	  "Multiply TPOT by `n` for the pace of one answer, or measure with `n` 1.",
+	  "profllm bench serve ... --extra-body '{\"n\": 1}'" },
 	{ REASONS, "role_event",
 	  "The server opens each answer with an event that has a role and no text. vLLM's client takes "
 	  "it for the first token, so TTFT is too short.",
