@@ -166,9 +166,12 @@ static void first_at(struct run *r)
 	r->m.client.first_late.p99_ms = 10;
 	r->m.client.tpot_late.p99_ms = 1;
 }
+/* No kernel stamps: whether reads were late is not known. */
+static void shared_unknown(struct run *r) { shared_over(r); r->m.client.skew.n = 0; }
 static void first_over(struct run *r) { r->m.client.first_late.p99_ms = 10.1; }
 /* Short answers after a long prefill: TTFT is right and TPOT is not. */
 static void first_tpot(struct run *r) { first_at(r); r->m.client.tpot_late.p99_ms = 1.01; }
+static void first_unknown(struct run *r) { first_over(r); r->m.client.skew.n = 0; }
 static void first_both(struct run *r) { first_over(r); r->m.client.tpot_late.p99_ms = 2; }
 static void untapped(struct run *r) { r->f.no_tap = "it needs CAP_X"; }
 static void bundled(struct run *r) { shared_at(r); r->m.client.n_shared = 50000; }
@@ -560,6 +563,13 @@ static const struct {
 	  "0.401 % of the events were read late, together with an earlier one, and share its arrival "
 	  "stamp (limit 0.4 %): ITL is distorted." SEE_DOCTOR,
 	  "ITL" },
+	{ shared_unknown, TRUST_DEGRADED, "shared_reads",
+	  "0.401 % of the events were read together with an earlier one, late or because they were sent "
+	  "so, and share its arrival stamp (limit 0.4 %): ITL is distorted." SEE_DOCTOR, "ITL" },
+	{ first_unknown, TRUST_DEGRADED, "shared_first",
+	  "First tokens were read together with later ones and have their arrival stamp: TTFT is about "
+	  "10.100 ms (p99) too long and TPOT 0.000 ms too short if the client was late (limit 10 % of the "
+	  "median).", "TTFT, goodput" },
 	{ shared_much, TRUST_INVALID, "shared_reads",
 	  "5.001 % of the events were read late, together with an earlier one, and share its arrival "
 	  "stamp (limit 5.0 %): ITL is not usable." SEE_DOCTOR,

@@ -369,9 +369,12 @@ static void judge_events(struct trust *t, const struct metrics *m, const struct 
 
 	if (level != TRUST_VALID)
 		doubt(t, level, "shared_reads",
-		      "%s %% of the events were read late, together with an earlier one, and share "
+		      "%s %% of the events were read %s, and share "
 		      "its arrival stamp (limit %.1f %%): ITL is %s." SEE_DOCTOR,
-		      beyond(100 * late, shared_limit, 2).text, shared_limit,
+		      beyond(100 * late, shared_limit, 2).text,
+		      c->skew.n ? "late, together with an earlier one"
+				: "together with an earlier one, late or because they were sent so",
+		      shared_limit,
 		      level == TRUST_INVALID ? "not usable" : "distorted");
 	else if (shared > TRUST_SHARED_INVALID)
 		doubt(t, TRUST_VALID, "shared_reads",
@@ -380,9 +383,11 @@ static void judge_events(struct trust *t, const struct metrics *m, const struct 
 		      100 * shared);
 	if (moved)
 		doubt(t, TRUST_DEGRADED, "shared_first",
-		      "First tokens were read late, together with later ones, and have their arrival "
-		      "stamp: TTFT is about %.3f ms (p99) too long and TPOT %.3f ms too short (limit "
-		      "%.0f %% of the median).", c->first_late.p99_ms, c->tpot_late.p99_ms,
+		      "First tokens were read %stogether with later ones%s have their arrival "
+		      "stamp: TTFT is about %.3f ms (p99) too long and TPOT %.3f ms too short%s (limit "
+		      "%.0f %% of the median).", c->skew.n ? "late, " : "", c->skew.n ? ", and" : " and",
+		      c->first_late.p99_ms, c->tpot_late.p99_ms,
+		      c->skew.n ? "" : " if the client was late",
 		      100 * TRUST_FIRST_SHARE)->spoils = moved;
 	if (f->no_tap && (level != TRUST_VALID || moved))
 		doubt(t, TRUST_VALID, "segments",
