@@ -594,7 +594,7 @@ static const struct {
 	{ queue_at, TRUST_VALID, NULL, NULL, NULL },
 	{ queue_over, TRUST_DEGRADED, "rate_not_carried",
 	  "Requests arrived at 10.00/s and were answered at 9.40/s: the server cannot sustain this "
-	  "rate, 65 were waiting when the last one arrived, and the latencies depend on how long "
+	  "rate, 65 were unanswered when the last one arrived, and the latencies depend on how long "
 	  "the run was.", "TTFT, E2EL, goodput" },
 	{ queue_held, TRUST_DEGRADED, "rate_not_carried", HELD("20", "64", "9.000"),
 	  "TTFT, E2EL, goodput" },
@@ -635,7 +635,7 @@ static const struct {
 	{ slots_sessions_all, TRUST_VALID, NULL, NULL, NULL },
 	{ queue_free, TRUST_DEGRADED, "rate_not_carried",
 	  "Requests arrived at 10.00/s and were answered at 9.40/s: the server cannot sustain this "
-	  "rate, 65 were waiting when the last one arrived, and the latencies depend on how long "
+	  "rate, 65 were unanswered when the last one arrived, and the latencies depend on how long "
 	  "the run was.", "TTFT, E2EL, goodput" },
 	{ queue_late, TRUST_DEGRADED, "send_lag",
 	  "The client sent requests 5100.000 ms (p99) later than possible (limit 10.000 "
@@ -942,6 +942,8 @@ static void test_all_at_once(void **state)
 	assert_true(t.n_reasons <= TRUST_REASONS_MAX);
 	assert_string_equal(t.reason[0].code, "shared_reads");
 	assert_string_equal(t.reason[1].code, "failures");
+	assert_string_equal(t.reason[2].code, "rate_not_carried");
+	assert_string_equal(t.reason[3].code, "send_lag");
 	assert_string_equal(t.reason[11].code, "skew");
 	assert_string_equal(t.reason[12].code, "client_cpu");
 	assert_int_equal(t.metric[TRUST_ITL], TRUST_INVALID);

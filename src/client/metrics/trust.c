@@ -567,7 +567,7 @@ static void judge_queue(struct trust *t, const struct metrics *m)
 	if (is_growing)
 		doubt(t, TRUST_DEGRADED, "rate_not_carried",
 		      "Requests arrived at %.2f/s and were answered at %.2f/s: the server cannot "
-		      "sustain this rate, %u were waiting when the last one arrived, and the "
+		      "sustain this rate, %u were unanswered when the last one arrived, and the "
 		      "latencies depend on how long the run was.", q->offered_rps, q->carried_rps,
 		      q->in_flight_after);
 	else if (q->is_known && q->knows_growth && q->growth_p < TRUST_QUEUE_P &&
@@ -856,12 +856,12 @@ void trust_judge(struct trust *t, const struct metrics *m, const struct trust_fa
 	judge_failures(t, m);
 	if (m->completed) {
 		judge_cancelled(t, m, facts);
+		judge_queue(t, m); /* before send_lag: if it says something, the client lost little */
 		judge_skew(t, m);
 		judge_sending(t, m);
 		judge_events(t, m, facts);
 		judge_answers(t, m, facts);
 		judge_slots_used(t, m);
-		judge_queue(t, m);
 		judge_start(t, m);
 		judge_sample(t, m);
 		judge_server(t, m, facts);
