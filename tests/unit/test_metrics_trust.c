@@ -58,6 +58,7 @@ static void failed_1(struct run *r) { r->m.completed = 990; r->m.failed = 10; }
 static void failed_2(struct run *r) { r->m.completed = 980; r->m.failed = 20; }
 static void failed_60(struct run *r) { r->m.completed = 400; r->m.failed = 600; }
 static void failed_all(struct run *r) { r->m.completed = 0; r->m.failed = 1000; }
+static void all_given_up(struct run *r) { r->m.completed = 0; r->m.given_up = 5; }
 static void none_ran(struct run *r) { r->m.completed = 0; r->m.cancelled = 5; }
 /* Kernel stamps: a note only. */
 static void skew_at(struct run *r) { r->m.client.skew.p99_ms = 1; }
@@ -286,6 +287,7 @@ static void gaps(struct run *r, size_t n)
 }
 static void gaps_at(struct run *r) { gaps(r, 11000); }
 static void gaps_more(struct run *r) { gaps(r, 11001); }
+static void gaps_alone(struct run *r) { gaps(r, 10); r->m.client.best_output = 1000; }
 static void gaps_fewer(struct run *r) { gaps(r, 2000); }
 /* So many of 1,000 were cancelled after they were sent, five before. */
 static void cut(struct run *r, uint32_t n)
@@ -498,6 +500,8 @@ static const struct {
 	{ failed_all, TRUST_INVALID, "no_success",
 	  "No request succeeded (1000 failed, 0 cancelled).",
 	  "every metric" },
+	{ all_given_up, TRUST_INVALID, "no_success", "No request succeeded (0 failed, 5 cancelled).",
+	  "every metric" },
 	{ none_ran, TRUST_INVALID, "no_success", "No request succeeded (0 failed, 5 cancelled).",
 	  "every metric" },
 	{ skew_at, TRUST_VALID, NULL, NULL, NULL },
@@ -663,6 +667,10 @@ static const struct {
 	  "ITL has 11001 gaps for 10000 tokens after the first ones (limit: 10 % apart): it is per "
 	  "event, not per token, as is the peak output throughput. Events without a token make it too "
 	  "short; --compat role-chunk leaves out those that have only a role.", "ITL" },
+	{ gaps_alone, TRUST_DEGRADED, "usage",
+	  "ITL has 10 gaps for 0 tokens after the first ones (limit: 10 % apart): it is per event, not "
+	  "per token, as is the peak output throughput. Events without a token make it too short; "
+	  "--compat role-chunk leaves out those that have only a role.", "ITL" },
 	{ gaps_fewer, TRUST_DEGRADED, "usage",
 	  "ITL has 2000 gaps for 10000 tokens after the first ones (limit: 10 % apart): it is per "
 	  "event, not per token, as is the peak output throughput.", "ITL" },

@@ -196,12 +196,13 @@ static void judge_failures(struct trust *t, const struct metrics *m)
 	double limit = 100 * (level == TRUST_INVALID ? TRUST_FAILED_INVALID
 						     : TRUST_FAILED_DEGRADED);
 
-	if (m->completed + m->failed + m->cancelled == 0)
+	if (m->completed + m->failed + m->cancelled + m->given_up == 0)
 		doubt(t, TRUST_INVALID, "no_success",
 		      "The run has no requests: it ended before the first one was due.");
 	else if (m->completed == 0)
 		doubt(t, TRUST_INVALID, "no_success",
-		      "No request succeeded (%u failed, %u cancelled).", m->failed, m->cancelled);
+		      "No request succeeded (%u failed, %u cancelled).", m->failed,
+		      m->cancelled + m->given_up);
 	else if (level != TRUST_VALID)
 		doubt(t, level, "failures", "%s %% of the requests failed (limit %.0f %%).",
 		      beyond(100 * failed, limit, 1).text, limit);
@@ -398,7 +399,7 @@ static void judge_events(struct trust *t, const struct metrics *m, const struct 
 		      "events (limit %.0f %%): ITL is then per event, not per token%s.",
 		      beyond(100 * differs, 100 * TRUST_USAGE_SHARE, 1).text,
 		      100 * TRUST_USAGE_SHARE, peak);
-	else if (gaps > 0 && tokens > 0 && fabs(gaps - tokens) > TRUST_GAPS_SHARE * tokens)
+	else if (gaps > 0 && tokens >= 0 && fabs(gaps - tokens) > TRUST_GAPS_SHARE * tokens)
 		doubt(t, TRUST_DEGRADED, "usage",
 		      "ITL has %.0f gaps for %.0f tokens after the first ones (limit: %.0f %% apart): it is "
 		      "per event, not per token%s.%s", gaps, tokens, 100 * TRUST_GAPS_SHARE, peak,

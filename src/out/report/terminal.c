@@ -241,6 +241,8 @@ static void steady_numbers(const struct metrics *m, struct buf *out)
 			 metrics_percentile_name(p, m->opts.percentile[i]));
 		line_real(out, label, s->percentile_ttft_ms[i]);
 	}
+	if (s->mean_tpot_ms <= 0)
+		return; /* answers of one token */
 	line_real(out, "Steady mean TPOT (ms):", s->mean_tpot_ms);
 	line_real(out, "Steady median TPOT (ms):", s->median_tpot_ms);
 	line_real(out, "Steady P90 TPOT (ms):", s->p90_tpot_ms);
