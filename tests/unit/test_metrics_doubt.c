@@ -255,8 +255,8 @@ static void test_queue(void **state)
 	metrics_release(&m);
 	record_release(&r);
 	/*
-	 * Every second answer takes 2 s: when the first short ones have ended, the long ones still pile
-	 * up, which is no growing queue.
+	 * Every second answer takes 2 s: when the first short ones have ended, the number of long
+	 * ones still grows, which is no growing queue.
 	 */
 	open_loop(&r, 0);
 	for (uint32_t i = 0; i < 400; i += 2)

@@ -121,8 +121,8 @@ static void test_numbers(void **state)
 	assert_true(m.steady.request_throughput == 2 / 0.7);
 	assert_true(m.steady.input_throughput == 30 / 0.7);
 	/*
-	 * Events at 200 300 400, 300 400 500 (of four tokens each), 600 700 (800 is out), 700 (800, 900
-	 * are out; of a third).
+	 * Events at 200 300 400, 300 400 500 (of four tokens each), 600 700 (800 is out), 700 (of a
+	 * third; 800 and 900 are out).
 	 */
 	assert_true(fabs(m.steady.output_throughput - (17 + 1 / 3.0) / 0.7) < 1e-9);
 	assert_true(fabs(m.steady.total_token_throughput - (47 + 1 / 3.0) / 0.7) < 1e-9);

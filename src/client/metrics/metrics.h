@@ -541,8 +541,8 @@ struct metrics {
 	uint32_t given_up;             /* cancelled as planned; not in cancelled */
 	double duration_s;
 	int64_t total_input, total_output, total_sequences;
-	int64_t total_cached;          /* prompt tokens reported as cached by the server's usage, ... */
-	uint32_t n_cached_known;       /* ... which so many successes have */
+	int64_t total_cached;          /* prompt tokens reported as cached by the server's usage */
+	uint32_t n_cached_known;       /* successes whose usage has that */
 	double request_throughput, request_goodput, output_throughput, total_token_throughput;
 	double input_throughput;       /* prompt tokens/s; ours */
 	double sequence_throughput, rtfx;

@@ -359,7 +359,8 @@ static void judge_events(struct trust *t, const struct metrics *m, const struct 
 	double late = share((double)c->n_shared_late, (double)c->n_events_with_text);
 	double shared = share((double)c->n_shared, (double)c->n_events_with_text);
 	double differs = share(c->n_usage_differs, c->n_usage);
-	double gaps = (double)m->block[BLOCK_ITL].n, tokens = (double)(c->best_output - m->completed);
+	double gaps = (double)m->block[BLOCK_ITL].n;
+	double tokens = (double)(c->best_output - m->completed);
 	const char *peak = m->opts.is_peak_in_tokens ? "" : ", as is the peak output throughput";
 	enum trust_verdict level = level_of(late, TRUST_SHARED_DEGRADED, TRUST_SHARED_INVALID);
 	double shared_limit = 100 * (level == TRUST_INVALID ? TRUST_SHARED_INVALID
@@ -857,7 +858,7 @@ void trust_judge(struct trust *t, const struct metrics *m, const struct trust_fa
 	judge_failures(t, m);
 	if (m->completed) {
 		judge_cancelled(t, m, facts);
-		judge_queue(t, m); /* before send_lag: if it says something, the client lost little */
+		judge_queue(t, m); /* before send_lag: of the two it weighs more */
 		judge_skew(t, m);
 		judge_sending(t, m);
 		judge_events(t, m, facts);

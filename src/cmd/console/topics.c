@@ -423,7 +423,8 @@ static const struct topic {
 	  "The server's token count is not the number of events: an event holds several tokens, or "
 	  "none. ITL is then the time between events, not between tokens.",
 	  "Quote TPOT instead of ITL. `--compat role-chunk` leaves out events that have only a role, and "
-	  "`--fix peak-tokens` makes the peak output throughput one of tokens.", "profllm bench serve ... --report full" },
+	  "`--fix peak-tokens` makes the peak output throughput one of tokens.",
+	  "profllm bench serve ... --report full" },
 	{ REASONS, "cancelled",
 	  "Requests were cancelled while they ran: those that `--duration` and `--grace-period` cut off, or "
 	  "in captured traffic those that the capture's end or their client did. Their tokens are in no "
