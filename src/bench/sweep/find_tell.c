@@ -96,7 +96,7 @@ static void tell_level(const struct find *f, struct buf *out)
 	if (p->failed)
 		buf_printf(out, "%llu failed; ", (unsigned long long)p->failed);
 	if (!p->is_carried)
-		buf_add_text(out, "the rate was not carried; ");
+		buf_add_text(out, p->is_growing ? "TTFT kept growing; " : "the rate was not carried; ");
 	if (p->is_bracketing)
 		buf_add_text(out, p->has_passed ? "passes" : p->is_cut ? "fails, stopped" : "fails");
 	else if (a.has_interval)
@@ -150,19 +150,20 @@ void find_tell_cost(const struct find *f, struct buf *out)
 static void tell_crossing(const struct find *f, const struct capacity_answer *a, struct buf *out)
 {
 	const struct slo *slo = &f->opts->slo;
+	/* A rate is where the limit is reached, a number of requests the last one below it. */
+	const char *where = f->opts->load == CAPACITY_CONCURRENCY ? "With one more at once" : "At this load";
 
 	if (a->binding == slo->n) {
-		buf_printf(out, "Limiting factor: failed requests. At this load more than %g %% of "
-			   "the requests would fail in a run that never ends.", 100 * failed_share(f->opts));
+		buf_printf(out, "Limiting factor: failed requests. %s more than %g %% of the requests "
+			   "would fail in a run that never ends.", where, 100 * failed_share(f->opts));
 	} else if (a->binding > slo->n) {
 		buf_add_text(out, "Limiting factor: saturation. No limit is broken at this load, "
 				  "but a higher rate is not carried.");
 	} else {
 		const struct slo_limit *l = &slo->limit[a->binding];
 
-		buf_printf(out, "Limiting factor: %s. At this load %s would exceed %.6g ms in a "
-				"run that never ends.",
-			   l->text, l->key, l->limit_s * 1000);
+		buf_printf(out, "Limiting factor: %s. %s %s would exceed %.6g ms in a run that never "
+			   "ends.", l->text, where, l->key, l->limit_s * 1000);
 		buf_printf(out, " 5 %% more load multiplies %s by %.2f.",
 			   l->is_mean ? "it" : "the slow requests", a->slow_factor);
 	}
