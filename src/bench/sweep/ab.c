@@ -337,6 +337,7 @@ static void doubt(struct ab_doubt *d, bool counts, const struct trust *t, enum t
 {
 	d->blocks += counts;
 	d->degraded += counts && t->metric[trust] == TRUST_DEGRADED;
+	d->is_invalid |= t->metric[trust] == TRUST_INVALID;
 	for (size_t i = 0; i < t->n_reasons && t->metric[trust] != TRUST_VALID; i++) {
 		if (!(t->reason[i].spoils & TRUST_BIT(trust)))
 			continue;

@@ -84,6 +84,7 @@ struct ab_pair {
 /* What the verdicts of blocks had against a metric. */
 struct ab_doubt {
 	unsigned blocks, degraded;    /* that count; of these, in which it was DEGRADED */
+	bool is_invalid;              /* in some block */
 	char why[320];                /* the worst reason of the last block that had one */
 };
 

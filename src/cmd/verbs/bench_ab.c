@@ -358,7 +358,9 @@ static void add_verdict(const struct talk *t, const struct ab *ab, size_t metric
 			   (double)p->output_tokens[1] / fmax(1, (double)p->requests[1]));
 		break;
 	case PAIRED_NO_VALUES:
-		buf_printf(out, "%s has no value. %s", name, ab->doubt[metric].why);
+		buf_printf(out, "%s has no value. %s", name, ab->doubt[metric].is_invalid ?
+			   ab->doubt[metric].why : "No answer has one; TPOT and ITL need answers of "
+			   "two tokens or more.");
 		break;
 	default:
 		if (!r->pairs) {
