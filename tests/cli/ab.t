@@ -65,6 +65,17 @@ my $pairs = @{ $doc->{pairs} };
 ok(keys %salt == $pairs || keys %salt == $pairs + 1,
 	"each of $pairs pairs begins its prompts with a salt of its own: " . keys %salt);
 
+# ---- a metric that is not the same thing on both sides ----
+
+my $bundles = start_sim(qw(--ttft-ms 30 --itl-ms 40 --tokens-per-event 4));
+check_run('events of several tokens', ab([$slow->{url}, $bundles->{url}], qw(--max-concurrency 2
+	--num-prompts 4 --metric mean_itl_ms --max-pairs 1)), { status => 0, out => ['Undecided: *',
+	'Note: mean_itl_ms is DEGRADED in * of 2 blocks. The last reason: *'] });
+
+check_run('answers of one token', ab([$slow->{url}, $bundles->{url}], qw(--max-concurrency 2
+	--num-prompts 4 --metric mean_tpot_ms --max-pairs 1 --random-output-len 1)), { status => 1,
+	out => ['mean_tpot_ms has no value. No answer has one; *'] });
+
 # ---- equal servers ----
 
 my $same = start_sim(qw(--ttft-ms 30 --itl-ms 30 --seed 2));

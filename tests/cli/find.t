@@ -101,6 +101,11 @@ check_run('too few requests', find($sim->{url}, @at, 10, '--request-rate', 40), 
 	'Whether 40 requests/s holds within the limits cannot be decided yet, by * request* after the *:',
 	'*p90_ttft_ms<20: * not enough requests*'] });
 
+check_run('answers of one token', find($sim->{url}, @at, 10, '--request-rate', 40, '--slo',
+	'p90_ttft_ms<20000,mean_tpot_ms<20', '--random-output-len', 1), { status => 3,
+	out => ['Whether *', '*mean_tpot_ms<20: no answer has a value of it.'],
+	not_out => ['*more request*'] });
+
 # ---- Ctrl-C gives what is known ----
 
 my $cut = begin(args => ['bench', 'serve', '--base-url', $sim->{url}, @model, @lengths,

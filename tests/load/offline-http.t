@@ -90,6 +90,8 @@ sub min { my $m = shift; for (@_) { $m = $_ if $_ < $m } return $m }
 	is(scalar @asked, 1 + 3 * 4, 'the list is tried once, then requests go out together');
 	is(scalar(() = $r->{err} =~ /takes one prompt in a request/g), 1, '... which is said once');
 	is(scalar(grep { ref body_of($_)->{prompt} ne 'ARRAY' } @asked), 0, 'prompts are token ids');
+	my %prompt = map { join(' ', @{ body_of($_)->{prompt} }) => 1 } @asked[1 .. $#asked];
+	is(scalar keys %prompt, 3 * 4, 'a prefix cache knows none from an earlier iteration');
 	is($r->{json}{profllm}{output_tokens_per_iteration}, 20, 'answers\' tokens');
 	truth_of($sim);
 }

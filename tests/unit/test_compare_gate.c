@@ -150,6 +150,11 @@ static void judged(void **state)
 		{ "{\"p99_ttft_ms\": null}", "p99_ttft_ms>200", GATE_UNJUDGED, NULL },
 		{ "{\"p99_ttft_ms\": \"nan\"}", "p99_ttft_ms>200", GATE_UNJUDGED, NULL },
 		{ "{\"p99_ttft_ms\": 150}", "p99_ttft_ms>+5%", GATE_UNJUDGED, NULL },
+		/* Answers of one token have no TPOT; 0 is said of them. A gap may be 0. */
+		{ "{\"mean_tpot_ms\": 0, \"p99_tpot_ms\": 0}", "p99_tpot_ms>50", GATE_UNJUDGED,
+		  "no request of this run has a value of p99_tpot_ms" },
+		{ "{\"mean_tpot_ms\": 0, \"p99_ttft_ms\": 2}", "p99_ttft_ms>50", GATE_PASSED, NULL },
+		{ "{\"mean_itl_ms\": 3, \"median_itl_ms\": 0}", "median_itl_ms>50", GATE_PASSED, NULL },
 		/* What is INVALID, on either side of its limit. */
 		{ "{\"p99_itl_ms\": 1, " REASON("INVALID", "\"itl\"") "}", "p99_itl_ms>2", GATE_UNJUDGED,
 		  "p99_itl_ms is INVALID in this run: Late reads." },

@@ -245,6 +245,7 @@ static void test_queue(void **state)
 	assert_int_equal(q->in_flight_after - q->in_flight_before, q->arrived - q->answered);
 	assert_true(q->ttft_last_ms > 2 * q->ttft_first_ms && q->growth_p < 1e-6);
 	metrics_release(&m);
+	assert_true(q->longer < 1);
 	/* So much more than it carries that the median answer takes longer than the arrivals do. */
 	record_release(&r);
 	open_loop(&r, 30 * MS);
@@ -252,6 +253,18 @@ static void test_queue(void **state)
 	assert_true(q->is_known && q->knows_growth);
 	assert_int_equal(q->arrived, 0);
 	assert_true(q->ttft_last_ms > 2 * q->ttft_first_ms && q->growth_p < 1e-6);
+	metrics_release(&m);
+	record_release(&r);
+	/*
+	 * Every second answer takes 2 s: when the first short ones have ended, the number of long
+	 * ones still grows, which is no growing queue.
+	 */
+	open_loop(&r, 0);
+	for (uint32_t i = 0; i < 400; i += 2)
+		r.row[i].end_ns += 2000 * MS;
+	metrics_score(&m, &r, &o);
+	assert_true(q->arrived - q->answered > 80);
+	assert_true(fabs(q->longer - (q->arrived - q->answered)) < 3);
 	metrics_release(&m);
 	record_release(&r);
 	open_loop(&r, MS);

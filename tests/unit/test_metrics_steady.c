@@ -110,6 +110,7 @@ static void test_numbers(void **state)
 
 	(void)state;
 	run(&r, q, 4);
+	r.row[1].output_tokens = 12;
 	r.row[3].output_tokens = 1; /* no TPOT */
 	o.steady_min_window_s = 0.7;
 	metrics_score(&m, &r, &o);
@@ -119,14 +120,17 @@ static void test_numbers(void **state)
 	assert_int_equal(m.steady.completed, 2);
 	assert_true(m.steady.request_throughput == 2 / 0.7);
 	assert_true(m.steady.input_throughput == 30 / 0.7);
-	/* Events at 200 300 400, 300 400 500, 600 700 (800 is out), 700 (800, 900 are out). */
-	assert_true(m.steady.output_throughput == 9 / 0.7);
-	assert_true(m.steady.total_token_throughput == 30 / 0.7 + 9 / 0.7);
+	/*
+	 * Events at 200 300 400, 300 400 500 (of four tokens each), 600 700 (800 is out), 700 (of a
+	 * third; 800 and 900 are out).
+	 */
+	assert_true(fabs(m.steady.output_throughput - (17 + 1 / 3.0) / 0.7) < 1e-9);
+	assert_true(fabs(m.steady.total_token_throughput - (47 + 1 / 3.0) / 0.7) < 1e-9);
 	assert_true(fabs(m.steady.mean_ttft_ms - 200) < 1e-9);
 	assert_true(fabs(m.steady.median_ttft_ms - 200) < 1e-9);
 	assert_true(fabs(m.steady.percentile_ttft_ms[1] - 200) < 1e-9);
-	assert_true(fabs(m.steady.mean_tpot_ms - 100) < 1e-9);
-	assert_true(fabs(m.steady.p99_tpot_ms - 100) < 1e-9);
+	assert_true(fabs(m.steady.mean_tpot_ms - (200 / 11.0 + 100) / 2) < 1e-9);
+	assert_true(fabs(m.steady.p90_tpot_ms - (20 / 11.0 + 90)) < 1e-9);
 	metrics_release(&m);
 	o.steady_min_window_s = 0; /* 10 s, or a tenth of the run */
 	metrics_score(&m, &r, &o);

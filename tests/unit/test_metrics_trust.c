@@ -24,6 +24,9 @@
 	"In " share " % of the answers all tokens came at one instant: TTFT is the time of the "   \
 	"whole answer there, TPOT is 0, and ITL is not known. They were not streamed, or "         \
 	"something before the client collected them."
+#define THREE_ANSWERS                                                                     \
+	"Each request asks for 3 answers, which the server writes at the same time: TPOT and ITL " \
+	"are the times between tokens of any of them, and up to 3 times longer for one."
 #define TAIL(in_flight, limit, lower, enough)                                             \
 	"On average " in_flight " requests were in flight, not the 8 of --max-concurrency "       \
 	"(limit " limit "), because slots are empty at the end of a run: throughput is up to "    \
@@ -55,6 +58,7 @@ static void failed_1(struct run *r) { r->m.completed = 990; r->m.failed = 10; }
 static void failed_2(struct run *r) { r->m.completed = 980; r->m.failed = 20; }
 static void failed_60(struct run *r) { r->m.completed = 400; r->m.failed = 600; }
 static void failed_all(struct run *r) { r->m.completed = 0; r->m.failed = 1000; }
+static void all_given_up(struct run *r) { r->m.completed = 0; r->m.given_up = 5; }
 static void none_ran(struct run *r) { r->m.completed = 0; r->m.cancelled = 5; }
 /* Kernel stamps: a note only. */
 static void skew_at(struct run *r) { r->m.client.skew.p99_ms = 1; }
@@ -163,9 +167,12 @@ static void first_at(struct run *r)
 	r->m.client.first_late.p99_ms = 10;
 	r->m.client.tpot_late.p99_ms = 1;
 }
+/* No kernel stamps: whether reads were late is not known. */
+static void shared_unknown(struct run *r) { shared_over(r); r->m.client.skew.n = 0; }
 static void first_over(struct run *r) { r->m.client.first_late.p99_ms = 10.1; }
 /* Short answers after a long prefill: TTFT is right and TPOT is not. */
 static void first_tpot(struct run *r) { first_at(r); r->m.client.tpot_late.p99_ms = 1.01; }
+static void first_unknown(struct run *r) { first_over(r); r->m.client.skew.n = 0; }
 static void first_both(struct run *r) { first_over(r); r->m.client.tpot_late.p99_ms = 2; }
 static void untapped(struct run *r) { r->f.no_tap = "it needs CAP_X"; }
 static void bundled(struct run *r) { shared_at(r); r->m.client.n_shared = 50000; }
@@ -271,6 +278,29 @@ static void growth_unknown(struct run *r)
 }
 static void usage_at(struct run *r) { r->m.client.n_usage_differs = 10; }
 static void usage_over(struct run *r) { r->m.client.n_usage_differs = 11; }
+static void usage_over_fixed(struct run *r) { usage_over(r); r->m.opts.is_peak_in_tokens = true; }
+/* 1,000 answers of 11 tokens each; their gaps. */
+static void gaps(struct run *r, size_t n)
+{
+	r->m.client.best_output = 11000;
+	r->m.block[BLOCK_ITL].n = n;
+}
+static void gaps_at(struct run *r) { gaps(r, 11000); }
+static void gaps_more(struct run *r) { gaps(r, 11001); }
+static void gaps_alone(struct run *r) { gaps(r, 10); r->m.client.best_output = 1000; }
+static void gaps_fewer(struct run *r) { gaps(r, 2000); }
+/* So many of 1,000 were cancelled after they were sent, five before. */
+static void cut(struct run *r, uint32_t n)
+{
+	r->m.completed = 1000 - n;
+	r->m.cancelled = n + 5;
+	r->m.attempted.unsent = 5;
+}
+static void answers_one(struct run *r) { r->f.answers = 1; }
+static void answers_three(struct run *r) { r->f.answers = 3; }
+static void cut_at(struct run *r) { cut(r, 50); }
+static void cut_over(struct run *r) { cut(r, 51); }
+static void cut_interrupted(struct run *r) { cut_over(r); r->f.is_interrupted = true; }
 static void full(struct run *r) { r->m.client.is_full = true; }
 /* Usage says 40 % of the prompt tokens were cached; so much of it the run explains. */
 static void cached(struct run *r, double explained)
@@ -291,6 +321,7 @@ static void hits(struct run *r)
 	r->m.servers.prefix_queries = (struct metrics_growth){ true, 1000 };
 	r->m.servers.prefix_hits = (struct metrics_growth){ true, 500 };
 }
+static void hits_three(struct run *r) { hits(r); r->f.answers = 3; }
 static void hits_none(struct run *r) { hits(r); r->m.servers.prefix_hits.value = 100; }
 static void hits_preempted(struct run *r)
 {
@@ -469,6 +500,8 @@ static const struct {
 	{ failed_all, TRUST_INVALID, "no_success",
 	  "No request succeeded (1000 failed, 0 cancelled).",
 	  "every metric" },
+	{ all_given_up, TRUST_INVALID, "no_success", "No request succeeded (0 failed, 5 cancelled).",
+	  "every metric" },
 	{ none_ran, TRUST_INVALID, "no_success", "No request succeeded (0 failed, 5 cancelled).",
 	  "every metric" },
 	{ skew_at, TRUST_VALID, NULL, NULL, NULL },
@@ -534,6 +567,13 @@ static const struct {
 	  "0.401 % of the events were read late, together with an earlier one, and share its arrival "
 	  "stamp (limit 0.4 %): ITL is distorted." SEE_DOCTOR,
 	  "ITL" },
+	{ shared_unknown, TRUST_DEGRADED, "shared_reads",
+	  "0.401 % of the events were read together with an earlier one, late or because they were sent "
+	  "so, and share its arrival stamp (limit 0.4 %): ITL is distorted." SEE_DOCTOR, "ITL" },
+	{ first_unknown, TRUST_DEGRADED, "shared_first",
+	  "First tokens were read together with later ones and have their arrival stamp: TTFT is about "
+	  "10.100 ms (p99) too long and TPOT 0.000 ms too short if the client was late (limit 10 % of the "
+	  "median).", "TTFT, goodput" },
 	{ shared_much, TRUST_INVALID, "shared_reads",
 	  "5.001 % of the events were read late, together with an earlier one, and share its arrival "
 	  "stamp (limit 5.0 %): ITL is not usable." SEE_DOCTOR,
@@ -558,7 +598,7 @@ static const struct {
 	{ queue_at, TRUST_VALID, NULL, NULL, NULL },
 	{ queue_over, TRUST_DEGRADED, "rate_not_carried",
 	  "Requests arrived at 10.00/s and were answered at 9.40/s: the server cannot sustain this "
-	  "rate, 65 were waiting when the last one arrived, and the latencies depend on how long "
+	  "rate, 65 were unanswered when the last one arrived, and the latencies depend on how long "
 	  "the run was.", "TTFT, E2EL, goodput" },
 	{ queue_held, TRUST_DEGRADED, "rate_not_carried", HELD("20", "64", "9.000"),
 	  "TTFT, E2EL, goodput" },
@@ -599,7 +639,7 @@ static const struct {
 	{ slots_sessions_all, TRUST_VALID, NULL, NULL, NULL },
 	{ queue_free, TRUST_DEGRADED, "rate_not_carried",
 	  "Requests arrived at 10.00/s and were answered at 9.40/s: the server cannot sustain this "
-	  "rate, 65 were waiting when the last one arrived, and the latencies depend on how long "
+	  "rate, 65 were unanswered when the last one arrived, and the latencies depend on how long "
 	  "the run was.", "TTFT, E2EL, goodput" },
 	{ queue_late, TRUST_DEGRADED, "send_lag",
 	  "The client sent requests 5100.000 ms (p99) later than possible (limit 10.000 "
@@ -616,8 +656,35 @@ static const struct {
 	{ usage_at, TRUST_VALID, NULL, NULL, NULL },
 	{ usage_over, TRUST_DEGRADED, "usage",
 	  "In 1.1 % of the requests the server's token count is not the number of token events "
+	  "(limit 1 %): ITL is then per event, not per token, as is the peak output throughput.",
+	  "ITL" },
+	{ usage_over_fixed, TRUST_DEGRADED, "usage",
+	  "In 1.1 % of the requests the server's token count is not the number of token events "
 	  "(limit 1 %): ITL is then per event, not per token.",
 	  "ITL" },
+	{ gaps_at, TRUST_VALID, NULL, NULL, NULL },
+	{ gaps_more, TRUST_DEGRADED, "usage",
+	  "ITL has 11001 gaps for 10000 tokens after the first ones (limit: 10 % apart): it is per "
+	  "event, not per token, as is the peak output throughput. Events without a token make it too "
+	  "short; --compat role-chunk leaves out those that have only a role.", "ITL" },
+	{ gaps_alone, TRUST_DEGRADED, "usage",
+	  "ITL has 10 gaps for 0 tokens after the first ones (limit: 10 % apart): it is per event, not "
+	  "per token, as is the peak output throughput. Events without a token make it too short; "
+	  "--compat role-chunk leaves out those that have only a role.", "ITL" },
+	{ gaps_fewer, TRUST_DEGRADED, "usage",
+	  "ITL has 2000 gaps for 10000 tokens after the first ones (limit: 10 % apart): it is per "
+	  "event, not per token, as is the peak output throughput.", "ITL" },
+	{ answers_one, TRUST_VALID, NULL, NULL, NULL },
+	{ answers_three, TRUST_DEGRADED, "several_answers", THREE_ANSWERS, "TPOT, ITL, goodput" },
+	/* Two of three answers find their prompt in the cache, by /metrics. */
+	{ hits_three, TRUST_DEGRADED, "several_answers", THREE_ANSWERS, "TPOT, ITL, goodput" },
+	{ cut_at, TRUST_VALID, NULL, NULL, NULL },
+	{ cut_over, TRUST_DEGRADED, "cancelled",
+	  "5.1 % of the requests were cancelled while they ran (limit 5 %): throughput leaves out "
+	  "what they were sent, and E2EL is that of the others, whose answers are shorter.",
+	  "E2EL, goodput, throughput" },
+	{ cut_interrupted, TRUST_DEGRADED, "interrupted",
+	  "The run was interrupted: the numbers cover what had finished by then.", "every metric" },
 	{ cached_at, TRUST_VALID, NULL, NULL, NULL },
 	{ cached_over, TRUST_DEGRADED, "prefix_cache",
 	  "The server had 40.0 % of the prompt tokens cached; this run's own prompts explain 29.5 % "
@@ -883,6 +950,8 @@ static void test_all_at_once(void **state)
 	assert_true(t.n_reasons <= TRUST_REASONS_MAX);
 	assert_string_equal(t.reason[0].code, "shared_reads");
 	assert_string_equal(t.reason[1].code, "failures");
+	assert_string_equal(t.reason[2].code, "rate_not_carried");
+	assert_string_equal(t.reason[3].code, "send_lag");
 	assert_string_equal(t.reason[11].code, "skew");
 	assert_string_equal(t.reason[12].code, "client_cpu");
 	assert_int_equal(t.metric[TRUST_ITL], TRUST_INVALID);

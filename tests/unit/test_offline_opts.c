@@ -154,6 +154,7 @@ static void test_words(void **state)
 		NOTED(NPC " --tensor-parallel-size 2 --no-enable-chunked-prefill",
 		      "--tensor is read as --tensor-parallel-size\n--no-enable-chunk is read as "
 		      "--no-enable-chunked-prefill\n", "--tensor", "2", "--no-enable-chunk"),
+		GETS(NPC " --no-enforce-eager", "--no-enforce-eager"),
 		NOTED(NPC " --speculative-config.model m --load-format=dummy",
 		      "--load-f is read as --load-format\n", "--speculative-c.model", "m",
 		      "--load-f=dummy"),

@@ -35,7 +35,7 @@ static void fill(struct fixture *f)
 			   .transport = "native" },
 		.m = { .opts = { .percentile = p99, .n_percentiles = 1, .has_tokenizer = true },
 		       .completed = 2, .duration_s = 10, .total_input = 2048, .total_output = 256,
-		       .total_cached = 1024 },
+		       .total_cached = 1024, .n_cached_known = 1 },
 		.percentile_ms = { 88.125 },
 	};
 	f->m.steady.percentile_ttft_ms = f->percentile_ms;
@@ -86,6 +86,8 @@ static void test_cached(void **state)
 			     "Total input tokens:                      2048      \n"
 			     "Total cached tokens:                     1024      \n"
 			     "Total generated tokens:                  256       \n"));
+	f.m.n_cached_known = 0;
+	assert_true(has_line(&f.report, "Total cached tokens:                     not reported\n"));
 }
 
 static void test_probe(void **state)

@@ -12,7 +12,7 @@
 	" --random-input-len 6 --random-output-len 3 --disable-tqdm --level-seconds 0.3 "
 
 static const char *const ab_varies[] = {
-	"-Pair ", "seed = ", "salt_key = ", NULL,
+	"-Pair ", "-Note: ", "seed = ", "salt_key = ", "degraded_blocks = ", NULL,
 };
 
 static void ab(void **state)
@@ -92,7 +92,7 @@ static void limited(void **state)
 #define TWO(a, b) "bench ab --serve-cmd " a " --serve-cmd " b " --model sim --tokenizer sim --max-concurrency 2" \
 	" --random-input-len 6 --random-output-len 4 --num-prompts 4 "
 #define CLOSED AB "--max-concurrency 2 --num-prompts 4 "
-	static const char *const keyed[] = { "-Pair ", "seed = ", "pairs in ", NULL };
+	static const char *const keyed[] = { "-Pair ", "-Note: ", "seed = ", "pairs in ", NULL };
 	static const struct verb_case cases[] = {
 		{ CLOSED "--max-minutes 0.0001", .mask = VERB_TIMES, .varies = keyed },
 		{ CLOSED "--max-minutes 0.0001 --fail-if worse", .status = 3, .mask = VERB_TIMES, .varies = keyed },

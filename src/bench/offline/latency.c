@@ -9,6 +9,7 @@
 
 #include "bench/offline/offline.h"
 #include "bench/offline/pytorch.h"
+#include "core/base/clock.h"
 #include "core/base/limits.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
@@ -409,8 +410,12 @@ static void plan(const struct offline_job *job, struct buf *out)
 {
 	const struct latency_opts *o = (const struct latency_opts *)job->opts;
 
-	buf_printf(out, "Batch: %" PRId64 " prompts of %" PRId64 " tokens, seed %" PRId64 "; %s%" PRId64
-		   " x %" PRId64 " tokens each\n", o->batch_size, o->input_len, job->engine->seed,
+	buf_printf(out, "Batch: %" PRId64 " prompts of %" PRId64 " tokens, ", o->batch_size, o->input_len);
+	if (job->opts->base_url)
+		buf_add_text(out, "new ones in each iteration");
+	else
+		buf_printf(out, "seed %" PRId64, job->engine->seed);
+	buf_printf(out, "; %s%" PRId64 " x %" PRId64 " tokens each\n",
 		   o->use_beam_search ? "beams " : "answers ", o->n, o->output_len);
 	if (o->profile)
 		buf_printf(out, "Iterations: %" PRId64 " to warm up, then one under the profiler\n",
@@ -432,11 +437,31 @@ static struct offline_run one(const struct latency_opts *o, bool is_profiled)
 	};
 }
 
-static int iterate(const struct latency *l, bool is_profiled, struct offline_outcome *out,
-		   struct err *e)
+/*
+ * A server that runs already may have a prefix cache, which would know the prompts from the second
+ * iteration on, or from an earlier run: each iteration gets prompts of its own. Engines that are
+ * started for this have none.
+ */
+static int renew(struct latency *l, struct err *e)
+{
+	const struct offline_batch batch = { .w = &l->prompts, .n = (size_t)l->o->batch_size };
+	int64_t now = clock_real_ns();
+
+	if (!l->job->opts->base_url)
+		return 0;
+	workload_release(&l->prompts);
+	l->prompts = (struct workload){ 0 };
+	if (latency_prompts(l->o, (uint32_t)(now ^ now >> 32), l->vocabulary, &l->prompts, e) < 0)
+		return -1;
+	return offline_put(l->job->offline, &batch, e);
+}
+
+static int iterate(struct latency *l, bool is_profiled, struct offline_outcome *out, struct err *e)
 {
 	const struct offline_run run = one(l->o, is_profiled);
 
+	if (renew(l, e) < 0)
+		return -1;
 	return offline_run(l->job->offline, &run, out, e);
 }
 

@@ -111,7 +111,7 @@ struct offline_run {
 struct offline_outcome {
 	double elapsed_s;
 	int64_t began_ns, ended_ns;  /* CLOCK_MONOTONIC */
-	double outside_s;            /* between question and answer, and not elapsed_s */
+	double outside_s;            /* between question and answer, and not elapsed_s; server: 0 */
 	bool has_counts;
 	uint64_t prompt_tokens, output_tokens;
 	uint64_t cached_tokens;      /* of the prompts; valid when cached is reported */

@@ -495,6 +495,9 @@ static int check(struct offline_job *job, struct err *e)
 	choose_dataset(&c);
 	warn_ignored(&c);
 	warn_other_sets(&c);
+	if (job->opts->base_url)
+		buf_add_text(c.notes, "the server need not compute prompts that its prefix cache has from an "
+			     "earlier run: restart it, or empty its cache, before each run\n");
 	choose_lengths(&c);
 	if (check_lora(&c) < 0 || check_engine(&c) < 0 || check_limits(&c) < 0)
 		return -1;
@@ -687,6 +690,7 @@ static void keep_first(struct throughput *s, const struct offline_outcome *out)
 	struct throughput_runs *r = &s->runs;
 
 	r->outside_s = out->outside_s;
+	r->cached_tokens = out->cached ? out->cached_tokens : 0;
 	r->finished = out->is_finished ? out->finished : SIZE_MAX;
 	r->has_counts = out->has_counts;
 	r->prompt_tokens = out->prompt_tokens;

@@ -92,6 +92,7 @@ struct throughput_runs {
 	const double *elapsed_s;     /* of n_runs runs of the same requests; at least one */
 	size_t n_runs, wanted;       /* wanted: --num-runs */
 	double outside_s;            /* of the first */
+	uint64_t cached_tokens;      /* prompt tokens; 0: none, or not reported */
 	size_t n, finished;          /* requests; finished: SIZE_MAX when not reported */
 	int64_t sequences;           /* for each prompt */
 	bool is_as_requested;        /* upstream takes the requested tokens here */

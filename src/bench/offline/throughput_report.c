@@ -214,9 +214,15 @@ void throughput_terminal_ours(const struct throughput_runs *r, const struct thro
 	buf_add_text(out, "Timed: ");
 	offline_put_time(out, f->elapsed_s);
 	buf_printf(out, "; prompt tokens: %.2f tokens/s", f->prompt_tokens_per_s);
-	buf_add_text(out, "; outside the engine's clock: ");
-	offline_put_time(out, r->outside_s);
+	if (r->outside_s > 0) {
+		buf_add_text(out, "; outside the engine's clock: ");
+		offline_put_time(out, r->outside_s);
+	}
 	buf_add_char(out, '\n');
+	if (r->cached_tokens)
+		buf_printf(out, "Prompt tokens from the prefix cache: %" PRIu64 " (%.2f %%)\n",
+			   r->cached_tokens, r->prompt_tokens ? 100 * (double)r->cached_tokens /
+			   (double)r->prompt_tokens : 0);
 	show_latencies(r, out);
 	show_runs(r, f, out);
 	offline_show_verdict(&t, out);

@@ -464,8 +464,7 @@ int stage_run_main(struct stage *s, struct err *e)
 	return rc;
 }
 
-/* A whole number in an object of body members; -1: there is none of that name. */
-static int64_t extra_number(struct str object, const char *key)
+int64_t extra_number(struct str object, const char *key)
 {
 	struct json_scan scan = { object, 0 };
 	struct json_slice body, v;

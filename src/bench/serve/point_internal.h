@@ -53,6 +53,8 @@ __attribute__((format(printf, 2, 3)))
 void stage_say(const struct stage *s, const char *fmt, ...);
 __attribute__((format(printf, 2, 3)))
 void stage_warn(const struct stage *s, const char *fmt, ...);
+/* A whole number in an object of body members; -1: there is none of that name. */
+int64_t extra_number(struct str object, const char *key);
 bool stage_is_cancelled(const struct stage *s);
 int stage_cancelled(struct err *e);
 /* Passes progress of the current stage to the hooks. */

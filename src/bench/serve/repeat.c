@@ -59,7 +59,16 @@ static void add(struct values *list, const char *name, double v)
 	list->v[list->n++] = (struct value){ name, v };
 }
 
-static void add_blocks(struct values *list, const struct metrics *m)
+/* Some run has values of the block: answers of one token have no TPOT. */
+static bool is_measured(const struct repeat *r, enum metric_block b)
+{
+	for (unsigned i = 0; i < r->n; i++)
+		if (r->run[i]->scored.metrics.block[b].n)
+			return true;
+	return false;
+}
+
+static void add_blocks(struct values *list, const struct repeat *r, const struct metrics *m)
 {
 	char p[FMT_F64_BYTES];
 
@@ -67,7 +76,7 @@ static void add_blocks(struct values *list, const struct metrics *m)
 		const struct metrics_summary *s = &m->block[b];
 		const char *key = metric_block_key(b);
 
-		if (!s->is_reported)
+		if (!s->is_reported || !is_measured(r, b))
 			continue;
 		add(list, arena_printf(&list->arena, "mean_%s_ms", key), s->mean_ms);
 		add(list, arena_printf(&list->arena, "median_%s_ms", key), s->median_ms);
@@ -79,7 +88,7 @@ static void add_blocks(struct values *list, const struct metrics *m)
 }
 
 /* The same names in the same order for every run of the same options. */
-static struct values values_of(const struct metrics *m)
+static struct values values_of(const struct repeat *r, const struct metrics *m)
 {
 	struct values list = { 0 };
 
@@ -95,7 +104,7 @@ static struct values values_of(const struct metrics *m)
 		add(&list, "output_throughput", m->output_throughput);
 		add(&list, "total_token_throughput", m->total_token_throughput);
 	}
-	add_blocks(&list, m);
+	add_blocks(&list, r, m);
 	return list;
 }
 
@@ -128,7 +137,7 @@ static void walk(const struct repeat *r,
 	double *v = mem_array(r->n, sizeof(*v));
 
 	for (unsigned i = 0; i < r->n; i++)
-		run[i] = values_of(&r->run[i]->scored.metrics);
+		run[i] = values_of(r, &r->run[i]->scored.metrics);
 	for (size_t k = 0; k < run[0].n; k++) {
 		struct spread s;
 

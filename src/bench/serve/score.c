@@ -359,6 +359,7 @@ static struct trust_facts trust_facts(const struct serve_derived *d, const struc
 		.is_interrupted = p->is_interrupted, .lost = p->n_lost,
 		.is_aborted = l->end == LOAD_FAILURES || l->end == LOAD_FAILURE_SHARE ||
 			      l->end == LOAD_REFUSED,
+		.answers = extra_number(str_of(d->extra_body), "n"),
 		.told_by = constraint_key(&p->workload),
 		.no_tap = no_tap(l),
 	};

@@ -332,6 +332,20 @@ static void count(struct block *b, const struct point *p, const struct metrics *
 	*tokens_s = done && last > first ? (double)tokens / (last - first) : NAN;
 }
 
+/* Keeps the worst reason against a metric. */
+static void doubt(struct ab_doubt *d, bool counts, const struct trust *t, enum trust_metric trust)
+{
+	d->blocks += counts;
+	d->degraded += counts && t->metric[trust] == TRUST_DEGRADED;
+	d->is_invalid |= t->metric[trust] == TRUST_INVALID;
+	for (size_t i = 0; i < t->n_reasons && t->metric[trust] != TRUST_VALID; i++) {
+		if (!(t->reason[i].spoils & TRUST_BIT(trust)))
+			continue;
+		snprintf(d->why, sizeof(d->why), "%s", t->reason[i].text);
+		break;
+	}
+}
+
 static void on_measured(void *self, struct point *p)
 {
 	struct block *b = self;
@@ -347,10 +361,10 @@ static void on_measured(void *self, struct point *p)
 
 		*value = m->is_output ? tokens_s : m->is_requests ? b->rate :
 			 time_of(b, p, &scored.metrics, m);
-		if (scored.trust.metric[trust_of(m)] != TRUST_INVALID || !scored.trust.n_reasons)
-			continue;
-		*value = NAN;
-		snprintf(b->ab->invalid, sizeof(b->ab->invalid), "%s", scored.trust.reason[0].text);
+		doubt(&b->ab->doubt[i], b->ab->n_pairs > 0 && !p->is_interrupted, &scored.trust,
+		      trust_of(m));
+		if (scored.trust.metric[trust_of(m)] == TRUST_INVALID)
+			*value = NAN;
 	}
 	b->is_interrupted = p->is_interrupted;
 	if (p->failure && !b->failure)

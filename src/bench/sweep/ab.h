@@ -81,6 +81,13 @@ struct ab_pair {
 	struct paired_pair measured;
 };
 
+/* What the verdicts of blocks had against a metric. */
+struct ab_doubt {
+	unsigned blocks, degraded;    /* that count; of these, in which it was DEGRADED */
+	bool is_invalid;              /* in some block */
+	char why[320];                /* the worst reason of the last block that had one */
+};
+
 struct ab {
 	const struct ab_opts *opts;
 	struct paired paired;
@@ -93,7 +100,7 @@ struct ab {
 	char salt_key[SALT_KEY_BYTES + 1]; /* without a pair's number; empty: no salt */
 	struct ab_pair *pair;         /* heap; [0] is the discarded one */
 	size_t n_pairs;
-	char invalid[320];            /* why a metric had no value last; empty: none */
+	struct ab_doubt doubt[PAIRED_METRICS_MAX]; /* of each metric */
 	const char *url[2];           /* NULL until known */
 	struct ab_servers servers;
 	char *started_url[2];         /* heap: url of servers that were started */

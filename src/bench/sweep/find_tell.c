@@ -96,7 +96,7 @@ static void tell_level(const struct find *f, struct buf *out)
 	if (p->failed)
 		buf_printf(out, "%llu failed; ", (unsigned long long)p->failed);
 	if (!p->is_carried)
-		buf_add_text(out, "the rate was not carried; ");
+		buf_add_text(out, p->is_growing ? "TTFT kept growing; " : "the rate was not carried; ");
 	if (p->is_bracketing)
 		buf_add_text(out, p->has_passed ? "passes" : p->is_cut ? "fails, stopped" : "fails");
 	else if (a.has_interval)
@@ -150,19 +150,20 @@ void find_tell_cost(const struct find *f, struct buf *out)
 static void tell_crossing(const struct find *f, const struct capacity_answer *a, struct buf *out)
 {
 	const struct slo *slo = &f->opts->slo;
+	/* A rate is where the limit is reached, a number of requests the last one below it. */
+	const char *where = f->opts->load == CAPACITY_CONCURRENCY ? "With one more at once" : "At this load";
 
 	if (a->binding == slo->n) {
-		buf_printf(out, "Limiting factor: failed requests. At this load more than %g %% of "
-			   "the requests would fail in a run that never ends.", 100 * failed_share(f->opts));
+		buf_printf(out, "Limiting factor: failed requests. %s more than %g %% of the requests "
+			   "would fail in a run that never ends.", where, 100 * failed_share(f->opts));
 	} else if (a->binding > slo->n) {
 		buf_add_text(out, "Limiting factor: saturation. No limit is broken at this load, "
 				  "but a higher rate is not carried.");
 	} else {
 		const struct slo_limit *l = &slo->limit[a->binding];
 
-		buf_printf(out, "Limiting factor: %s. At this load %s would exceed %.6g ms in a "
-				"run that never ends.",
-			   l->text, l->key, l->limit_s * 1000);
+		buf_printf(out, "Limiting factor: %s. %s %s would exceed %.6g ms in a run that never "
+			   "ends.", l->text, where, l->key, l->limit_s * 1000);
 		buf_printf(out, " 5 %% more load multiplies %s by %.2f.",
 			   l->is_mean ? "it" : "the slow requests", a->slow_factor);
 	}
@@ -516,6 +517,7 @@ struct holding {
 	enum holds verdict;
 	double needed;      /* requests that decide every open limit for which that is known */
 	bool has_unknown;   /* an open limit for which it is not: exactly at the limit */
+	bool is_unmeasured; /* a limit on what no answer has */
 };
 
 static void tell_verdict(struct holding *h, const struct holds_answer *a, const struct level *l,
@@ -531,6 +533,18 @@ static void tell_verdict(struct holding *h, const struct holds_answer *a, const 
 	h->needed = fmax(h->needed, needed);
 	h->has_unknown |= a->verdict == HOLDS_OPEN && needed <= 0;
 	worsen(&h->verdict, a->verdict);
+}
+
+/* Answers of one token have no TPOT: more of them decide nothing. */
+static bool tell_unmeasured(struct holding *h, const char *text, const struct level *l, size_t j,
+			    struct buf *out)
+{
+	if (level_count(l, j).n > 0)
+		return false;
+	buf_printf(out, "  %s: no answer has a value of it.\n", text);
+	worsen(&h->verdict, HOLDS_OPEN);
+	h->is_unmeasured = true;
+	return true;
 }
 
 static void tell_share(struct holding *h, const char *text, double quantile, const struct level *l,
@@ -557,7 +571,7 @@ static void tell_mean(struct holding *h, const struct slo_limit *limit, const st
 /* One number that is enough for all limits; none where one of them already fails. */
 static void tell_needed(const struct holding *h, const struct level *l, struct buf *out)
 {
-	if (h->verdict == HOLDS_OPEN && h->needed > 0)
+	if (h->verdict == HOLDS_OPEN && h->needed > 0 && !h->is_unmeasured)
 		buf_printf(out, "  About %.0f more requests decide %s (--num-prompts %.0f).\n",
 			   h->needed - (double)l->requests, h->has_unknown ?
 			   "it, but for a limit that is met almost exactly" : "it", h->needed);
@@ -566,10 +580,12 @@ static void tell_needed(const struct holding *h, const struct level *l, struct b
 static enum holds tell_limits(const struct slo *slo, const struct serve_opts *o,
 			      const struct level *l, struct buf *out)
 {
-	struct holding h = { HOLDS_PASSES, 0, false };
+	struct holding h = { .verdict = HOLDS_PASSES };
 
 	for (size_t j = 0; j < slo->n; j++)
-		if (slo->limit[j].is_mean)
+		if (tell_unmeasured(&h, slo->limit[j].text, l, j, out))
+			continue;
+		else if (slo->limit[j].is_mean)
 			tell_mean(&h, &slo->limit[j], l, j, out);
 		else
 			tell_share(&h, slo->limit[j].text, slo->limit[j].quantile, l, j, out);

@@ -238,6 +238,7 @@ static void fill_totals(struct metrics *m, const struct record *r)
 		m->total_input += m->input_len[i];
 		m->total_output += m->output_len[i];
 		m->total_cached += row->cached_tokens;
+		m->n_cached_known += (row->flags & ROW_HAS_CACHED) != 0;
 		m->total_sequences += row->sequences;
 		audio_s += (double)row->audio_s;
 		good += metrics_is_good(m, i, row);

@@ -243,6 +243,8 @@ struct metrics_queue {
 	uint32_t arrived, answered;
 	uint32_t in_flight_before, in_flight_after;
 	double offered_rps, carried_rps;
+	double longer;                 /* of arrived: still running if the server keeps up, for they
+					  take longer than the median E2EL */
 	bool knows_growth;             /* prompts did not get longer; the thirds are large enough */
 	double ttft_first_ms, ttft_last_ms; /* medians of the first and the last third to arrive */
 	double growth_p;               /* of a trend of the medians of ten parts, two-sided */
@@ -540,6 +542,7 @@ struct metrics {
 	double duration_s;
 	int64_t total_input, total_output, total_sequences;
 	int64_t total_cached;          /* prompt tokens reported as cached by the server's usage */
+	uint32_t n_cached_known;       /* successes whose usage has that */
 	double request_throughput, request_goodput, output_throughput, total_token_throughput;
 	double input_throughput;       /* prompt tokens/s; ours */
 	double sequence_throughput, rtfx;

@@ -8,7 +8,8 @@
  * those of upstream's Rust client (serve spec 10): only successes count, ends come before starts of
  * the same instant, and an instant belongs to the window from its start up to, not including, its
  * end. Prompts, TTFT and TPOT are of requests that start in it, the request count is of those that
- * end in it, and output of token events in it.
+ * end in it, and output of token events in it. Unlike there, an event counts as its answer's tokens
+ * per event, so that the rate is one of tokens.
  */
 #include "client/metrics/metrics_internal.h"
 
@@ -79,8 +80,9 @@ static bool is_inside(const struct metrics_steady *s, int64_t at_ns)
 	return at_ns >= s->start_ns && at_ns < s->end_ns;
 }
 
-static uint64_t events_inside(const struct metrics *m, uint32_t i, const struct request_row *row)
+static double tokens_inside(const struct metrics *m, uint32_t i, const struct request_row *row)
 {
+	size_t gaps = m->itl_at[i + 1] - m->itl_at[i];
 	int64_t at = row->first_event_ns;
 	uint64_t n = at != 0 && is_inside(&m->steady, at);
 
@@ -88,7 +90,7 @@ static uint64_t events_inside(const struct metrics *m, uint32_t i, const struct 
 		at += llround(m->itl[k] * 1e9);
 		n += is_inside(&m->steady, at);
 	}
-	return n;
+	return (double)n * (double)m->output_len[i] / (double)(gaps + 1);
 }
 
 static void describe(struct metrics *m, double *ttft, size_t n_ttft, double *tpot, size_t n_tpot)
@@ -114,7 +116,8 @@ static void measure(struct metrics *m, const struct record *r)
 	double *ttft = mem_array(m->n, sizeof(*ttft)), *tpot = mem_array(m->n, sizeof(*tpot));
 	double duration = s->duration_s > 1e-9 ? s->duration_s : 1e-9;
 	size_t n_ttft = 0, n_tpot = 0;
-	uint64_t input = 0, output = 0;
+	uint64_t input = 0;
+	double output = 0;
 
 	for (uint32_t i = 0; i < m->n; i++) {
 		const struct request_row *row = &r->row[m->row[i]];
@@ -122,7 +125,7 @@ static void measure(struct metrics *m, const struct record *r)
 		if (!metrics_is_success(row))
 			continue;
 		s->completed += is_inside(s, interval_of(row).end_ns);
-		output += m->opts.is_pooling ? 0 : events_inside(m, i, row);
+		output += m->opts.is_pooling ? 0 : tokens_inside(m, i, row);
 		if (!is_inside(s, row->sent_ns))
 			continue;
 		s->started++;
@@ -136,7 +139,7 @@ static void measure(struct metrics *m, const struct record *r)
 	}
 	s->request_throughput = s->completed / duration;
 	s->input_throughput = (double)input / duration;
-	s->output_throughput = (double)output / duration;
+	s->output_throughput = output / duration;
 	s->total_token_throughput = s->input_throughput + s->output_throughput;
 	describe(m, ttft, n_ttft, tpot, n_tpot);
 	free(ttft);
@@ -272,6 +275,27 @@ static size_t count_between(const struct metrics *m, const struct record *r, int
 	return n;
 }
 
+/*
+ * Mean time that the first requests to arrive ran beyond fill_ns, at most until span_ns. A server
+ * that keeps up has so many requests more in flight, for each one that arrives in a second, at
+ * span_ns than at fill_ns: those with long answers. The later requests of a growing queue run
+ * longer, so they have no part in it.
+ */
+static double longer_s(const struct metrics *m, const struct record *r,
+		       const struct metrics_moment *v, size_t n, int64_t fill_ns, int64_t span_ns)
+{
+	double sum = 0;
+
+	for (size_t j = 0; j < n; j++) {
+		const struct request_row *row = &r->row[m->row[v[j].i]];
+		int64_t ran = row->end_ns - row->due_ns;
+
+		ran = ran < span_ns ? ran : span_ns;
+		sum += ran > fill_ns ? metrics_seconds(ran - fill_ns) : 0;
+	}
+	return n ? sum / (double)n : 0;
+}
+
 void metrics_queue(struct metrics *m, const struct record *r)
 {
 	struct metrics_queue *q = &m->client.queue;
@@ -301,6 +325,7 @@ void metrics_queue(struct metrics *m, const struct record *r)
 	q->in_flight_after = (uint32_t)(n - count_between(m, r, 0, to));
 	q->offered_rps = q->arrived / metrics_seconds(to - from);
 	q->carried_rps = q->answered / metrics_seconds(to - from);
+	q->longer = q->offered_rps * longer_s(m, r, v, n / 3, fill, to - v[0].at_ns);
 	growth(q, m, r, v + at, n - at);
 done:
 	free(v);

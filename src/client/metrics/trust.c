@@ -35,7 +35,9 @@ static const struct { const char *code; unsigned spoils; } rules[] = {
 	{ "unstamped", ITL },
 	{ "segments", 0 },
 	{ "usage", ITL },                       /* gaps are between events, not between tokens */
+	{ "cancelled", E2EL | GOODPUT | RATES }, /* their tokens, and the long answers, are missing */
 	{ "answer_at_once", TTFT | TPOT | ITL | GOODPUT },
+	{ "several_answers", TPOT | ITL | GOODPUT },
 	{ "role_event", TTFT | TPOT | ITL | GOODPUT },
 	{ "usage_ignored", TPOT | TRUST_BIT(TRUST_INPUT) | TOKENS | GOODPUT },
 	{ "usage_refused", TPOT | TRUST_BIT(TRUST_INPUT) | TOKENS | GOODPUT },
@@ -194,15 +196,33 @@ static void judge_failures(struct trust *t, const struct metrics *m)
 	double limit = 100 * (level == TRUST_INVALID ? TRUST_FAILED_INVALID
 						     : TRUST_FAILED_DEGRADED);
 
-	if (m->completed + m->failed + m->cancelled == 0)
+	if (m->completed + m->failed + m->cancelled + m->given_up == 0)
 		doubt(t, TRUST_INVALID, "no_success",
 		      "The run has no requests: it ended before the first one was due.");
 	else if (m->completed == 0)
 		doubt(t, TRUST_INVALID, "no_success",
-		      "No request succeeded (%u failed, %u cancelled).", m->failed, m->cancelled);
+		      "No request succeeded (%u failed, %u cancelled).", m->failed,
+		      m->cancelled + m->given_up);
 	else if (level != TRUST_VALID)
 		doubt(t, level, "failures", "%s %% of the requests failed (limit %.0f %%).",
 		      beyond(100 * failed, limit, 1).text, limit);
+}
+
+/* Requests that the end of the run cut off; what is cancelled on purpose is not among them. */
+static void judge_cancelled(struct trust *t, const struct metrics *m, const struct trust_facts *f)
+{
+	uint32_t unsent = m->attempted.unsent < m->cancelled ? m->attempted.unsent : m->cancelled;
+	double ran = m->cancelled - unsent, cut = share(ran, m->completed + m->failed + ran);
+
+	if (f->is_interrupted || f->is_aborted || f->is_broken_off || f->capture_lost)
+		return; /* these reasons say it */
+	if (cut > TRUST_CANCELLED_SHARE)
+		doubt(t, TRUST_DEGRADED, "cancelled",
+		      "%s %% of the requests were cancelled while they ran (limit %.0f %%): "
+		      "throughput leaves out what they were sent, and E2EL is that of the others, whose "
+		      "answers are shorter.",
+		      beyond(100 * cut, 100 * TRUST_CANCELLED_SHARE, 1).text,
+		      100 * TRUST_CANCELLED_SHARE);
 }
 
 /*
@@ -339,6 +359,9 @@ static void judge_events(struct trust *t, const struct metrics *m, const struct 
 	double late = share((double)c->n_shared_late, (double)c->n_events_with_text);
 	double shared = share((double)c->n_shared, (double)c->n_events_with_text);
 	double differs = share(c->n_usage_differs, c->n_usage);
+	double gaps = (double)m->block[BLOCK_ITL].n;
+	double tokens = (double)(c->best_output - m->completed);
+	const char *peak = m->opts.is_peak_in_tokens ? "" : ", as is the peak output throughput";
 	enum trust_verdict level = level_of(late, TRUST_SHARED_DEGRADED, TRUST_SHARED_INVALID);
 	double shared_limit = 100 * (level == TRUST_INVALID ? TRUST_SHARED_INVALID
 							    : TRUST_SHARED_DEGRADED);
@@ -348,9 +371,12 @@ static void judge_events(struct trust *t, const struct metrics *m, const struct 
 
 	if (level != TRUST_VALID)
 		doubt(t, level, "shared_reads",
-		      "%s %% of the events were read late, together with an earlier one, and share "
+		      "%s %% of the events were read %s, and share "
 		      "its arrival stamp (limit %.1f %%): ITL is %s." SEE_DOCTOR,
-		      beyond(100 * late, shared_limit, 2).text, shared_limit,
+		      beyond(100 * late, shared_limit, 2).text,
+		      c->skew.n ? "late, together with an earlier one"
+				: "together with an earlier one, late or because they were sent so",
+		      shared_limit,
 		      level == TRUST_INVALID ? "not usable" : "distorted");
 	else if (shared > TRUST_SHARED_INVALID)
 		doubt(t, TRUST_VALID, "shared_reads",
@@ -359,9 +385,11 @@ static void judge_events(struct trust *t, const struct metrics *m, const struct 
 		      100 * shared);
 	if (moved)
 		doubt(t, TRUST_DEGRADED, "shared_first",
-		      "First tokens were read late, together with later ones, and have their arrival "
-		      "stamp: TTFT is about %.3f ms (p99) too long and TPOT %.3f ms too short (limit "
-		      "%.0f %% of the median).", c->first_late.p99_ms, c->tpot_late.p99_ms,
+		      "First tokens were read %stogether with later ones%s have their arrival "
+		      "stamp: TTFT is about %.3f ms (p99) too long and TPOT %.3f ms too short%s (limit "
+		      "%.0f %% of the median).", c->skew.n ? "late, " : "", c->skew.n ? ", and" : " and",
+		      c->first_late.p99_ms, c->tpot_late.p99_ms,
+		      c->skew.n ? "" : " if the client was late",
 		      100 * TRUST_FIRST_SHARE)->spoils = moved;
 	if (f->no_tap && (level != TRUST_VALID || moved))
 		doubt(t, TRUST_VALID, "segments",
@@ -369,16 +397,22 @@ static void judge_events(struct trust *t, const struct metrics *m, const struct 
 	if (differs > TRUST_USAGE_SHARE)
 		doubt(t, TRUST_DEGRADED, "usage",
 		      "In %s %% of the requests the server's token count is not the number of token "
-		      "events (limit %.0f %%): ITL is then per event, not per token.",
+		      "events (limit %.0f %%): ITL is then per event, not per token%s.",
 		      beyond(100 * differs, 100 * TRUST_USAGE_SHARE, 1).text,
-		      100 * TRUST_USAGE_SHARE);
+		      100 * TRUST_USAGE_SHARE, peak);
+	else if (gaps > 0 && tokens >= 0 && fabs(gaps - tokens) > TRUST_GAPS_SHARE * tokens)
+		doubt(t, TRUST_DEGRADED, "usage",
+		      "ITL has %.0f gaps for %.0f tokens after the first ones (limit: %.0f %% apart): it is "
+		      "per event, not per token%s.%s", gaps, tokens, 100 * TRUST_GAPS_SHARE, peak,
+		      gaps > tokens ? " Events without a token make it too short; --compat role-chunk "
+				      "leaves out those that have only a role." : "");
 	if (c->is_full)
 		doubt(t, TRUST_INVALID, "record_full",
 		      "The record reached its limit: later token events are not in it.");
 }
 
 /* Where vLLM's interpretation of an answer is not the best: the switch and the right value. */
-static void judge_answers(struct trust *t, const struct metrics *m)
+static void judge_answers(struct trust *t, const struct metrics *m, const struct trust_facts *f)
 {
 	const struct metrics_client *c = &m->client;
 	double answers = TRUST_ANSWERS_SHARE * m->completed;
@@ -409,6 +443,11 @@ static void judge_answers(struct trust *t, const struct metrics *m)
 		      "whole answer there, TPOT is 0, and ITL is not known. They were not streamed, or "
 		      "something before the client collected them.",
 		      100 * in_one_piece);
+	if (f->answers > 1)
+		doubt(t, TRUST_DEGRADED, "several_answers",
+		      "Each request asks for %lld answers, which the server writes at the same time: TPOT and "
+		      "ITL are the times between tokens of any of them, and up to %lld times longer for "
+		      "one.", (long long)f->answers, (long long)f->answers);
 	if (c->n_role_first > answers)
 		doubt(t, content > TRUST_ROLE_INVALID * ttft ? TRUST_INVALID : TRUST_DEGRADED,
 		      "role_event",
@@ -518,7 +557,7 @@ static bool judge_held(struct trust *t, const struct metrics *m, bool is_queue_h
 static void judge_queue(struct trust *t, const struct metrics *m)
 {
 	const struct metrics_queue *q = &m->client.queue;
-	double missing = (double)q->arrived - q->answered;
+	double missing = (double)q->arrived - q->answered - q->longer;
 	double noise = 3 * sqrt((double)q->in_flight_before + q->in_flight_after);
 	bool is_growing = q->is_known && missing > TRUST_NOT_CARRIED * q->arrived &&
 			  missing > noise;
@@ -530,7 +569,7 @@ static void judge_queue(struct trust *t, const struct metrics *m)
 	if (is_growing)
 		doubt(t, TRUST_DEGRADED, "rate_not_carried",
 		      "Requests arrived at %.2f/s and were answered at %.2f/s: the server cannot "
-		      "sustain this rate, %u were waiting when the last one arrived, and the "
+		      "sustain this rate, %u were unanswered when the last one arrived, and the "
 		      "latencies depend on how long the run was.", q->offered_rps, q->carried_rps,
 		      q->in_flight_after);
 	else if (q->is_known && q->knows_growth && q->growth_p < TRUST_QUEUE_P &&
@@ -579,6 +618,9 @@ static void judge_cache(struct trust *t, const struct metrics *m, const struct t
 {
 	double cached = cached_share(m), explained = f->cached_explained;
 
+	/* /metrics count the prompt once for each answer, and all but the first find it. */
+	if (!m->total_cached && f->answers > 1)
+		explained = (explained + (double)f->answers - 1) / (double)f->answers;
 	if (f->knows_explained && cached - explained > TRUST_CACHED_SHARE)
 		doubt(t, TRUST_DEGRADED, "prefix_cache",
 		      "The server had %.1f %% of the prompt tokens cached; this run's own prompts "
@@ -815,12 +857,13 @@ void trust_judge(struct trust *t, const struct metrics *m, const struct trust_fa
 			     .absent = m->opts.is_pooling ? TTFT | TPOT | ITL | GOODPUT : 0 };
 	judge_failures(t, m);
 	if (m->completed) {
+		judge_cancelled(t, m, facts);
+		judge_queue(t, m); /* before send_lag: of the two it weighs more */
 		judge_skew(t, m);
 		judge_sending(t, m);
 		judge_events(t, m, facts);
-		judge_answers(t, m);
+		judge_answers(t, m, facts);
 		judge_slots_used(t, m);
-		judge_queue(t, m);
 		judge_start(t, m);
 		judge_sample(t, m);
 		judge_server(t, m, facts);

@@ -53,6 +53,8 @@
 #define TRUST_USAGE_SHARE 0.01       /* requests whose token count differs from their events */
 #define TRUST_FAILED_DEGRADED 0.01
 #define TRUST_FAILED_INVALID 0.50
+#define TRUST_GAPS_SHARE 0.10        /* of the tokens after the first: more, or fewer, gaps */
+#define TRUST_CANCELLED_SHARE 0.05   /* requests that the end of the run cut off */
 #define TRUST_UNSTAMPED_SHARE 0.01   /* reads without a kernel stamp */
 #define TRUST_CACHED_SHARE 0.10      /* of the prompt tokens, cached without a reason in the run */
 #define TRUST_CLOCK_STEP_NS 1000000  /* realtime against monotonic, from start to stop */
@@ -109,6 +111,7 @@ struct trust_facts {
 	 */
 	bool knows_explained;
 	double cached_explained;
+	int64_t answers;     /* that each request asks for; not above 1: one */
 	const char *told_by; /* the member that gave the server the constraints; NULL: none */
 	/* Why segments had no stamps of their own, and what helps; may be NULL. */
 	const char *no_tap;
@@ -118,7 +121,7 @@ struct trust_facts {
 	uint64_t capture_counted, capture_prompts;
 };
 
-#define TRUST_REASONS_MAX 45
+#define TRUST_REASONS_MAX 48
 struct trust_reason {
 	enum trust_verdict level;    /* what this reason alone would give; VALID: a note */
 	unsigned spoils;             /* TRUST_BITs; 0 for a note */

@@ -422,13 +422,27 @@ static const struct topic {
 	{ REASONS, "usage",
 	  "The server's token count is not the number of events: an event holds several tokens, or "
 	  "none. ITL is then the time between events, not between tokens.",
-	  "Quote TPOT instead of ITL.", "profllm bench serve ... --report full" },
+	  "Quote TPOT instead of ITL. `--compat role-chunk` leaves out events that have only a role, and "
+	  "`--fix peak-tokens` makes the peak output throughput one of tokens.",
+	  "profllm bench serve ... --report full" },
+	{ REASONS, "cancelled",
+	  "Requests were cancelled while they ran: those that `--duration` and `--grace-period` cut off, or "
+	  "in captured traffic those that the capture's end or their client did. Their tokens are in no "
+	  "throughput, and long answers are cut off more often than short ones.",
+	  "Give the run more time against the length of an answer: a longer `--duration`, or `--grace-period` "
+	  "as long as the longest answer.",
+	  "profllm bench serve ... --duration 60 --grace-period 60" },
 	{ REASONS, "answer_at_once",
 	  "The client received the whole answer at once. TTFT is then the same as E2EL, and TPOT is 0: "
 	  "neither says how fast the server made the tokens.",
 	  "Ask for streams (`bench multi-turn` without `--no-stream`), and switch off buffering in a proxy "
 	  "before the server (`proxy_buffering off` in nginx).",
 	  "profllm bench serve ... --report full" },
+	{ REASONS, "several_answers",
+	  "Requests ask for several answers (`n` in `--extra-body`). Their tokens come in one stream, and TPOT "
+	  "and ITL do not tell which answer a token belongs to.",
+	  "Multiply TPOT by `n` for the pace of one answer, or measure with `n` 1.",
+	  "profllm bench serve ... --extra-body '{\"n\": 1}'" },
 	{ REASONS, "role_event",
 	  "The server opens each answer with an event that has a role and no text. vLLM's client takes "
 	  "it for the first token, so TTFT is too short.",

@@ -320,10 +320,11 @@ static const struct ending *ending_of(const struct ab *ab)
 	return ab->why == PAIRED_GO_ON && !ab->is_interrupted ? &error : &endings[ab->why];
 }
 
-static void add_verdict(const struct talk *t, const struct ab *ab, const char *name,
+static void add_verdict(const struct talk *t, const struct ab *ab, size_t metric,
 			const struct paired_result *r, struct buf *out)
 {
 	const struct paired *p = &ab->paired;
+	const char *name = t->metric[metric].name;
 	double effect = t->o->min_effect;
 
 	switch (r->verdict) {
@@ -357,7 +358,9 @@ static void add_verdict(const struct talk *t, const struct ab *ab, const char *n
 			   (double)p->output_tokens[1] / fmax(1, (double)p->requests[1]));
 		break;
 	case PAIRED_NO_VALUES:
-		buf_printf(out, "%s has no value. %s", name, ab->invalid);
+		buf_printf(out, "%s has no value. %s", name, ab->doubt[metric].is_invalid ?
+			   ab->doubt[metric].why : "No answer has one; TPOT and ITL need answers of "
+			   "two tokens or more.");
 		break;
 	default:
 		if (!r->pairs) {
@@ -380,12 +383,23 @@ static void add_check(const struct paired_result *r, struct buf *out)
 	bool differs = r->verdict == PAIRED_BETTER || r->verdict == PAIRED_WORSE ||
 		       r->verdict == PAIRED_DIFFERENT;
 
-	if (r->pairs < 2)
-		return;
+	if (r->pairs < 2 || r->verdict == PAIRED_FAILED || r->verdict == PAIRED_OTHER_WORK ||
+	    r->verdict == PAIRED_NO_VALUES)
+		return; /* there is nothing to confirm */
 	buf_printf(out, "A second check, which supposes nothing but the random order of the blocks, %s "
-		   "(its evidence is %.3g; it needs %.0f).\n", r->is_confirmed ? "also finds a difference" :
-		   differs ? "needs more pairs to confirm this" : "finds no difference",
+		   "(its evidence is %.3g; it needs %.0f).\n",
+		   r->is_confirmed ? differs ? "also finds a difference" : "finds a difference" :
+		   differs ? "needs more pairs to confirm this" : "has found no difference so far",
 		   r->check_e, 1 / (1 - r->level));
+}
+
+static void add_doubt(const struct ab *ab, size_t metric, const char *name, struct buf *out)
+{
+	const struct ab_doubt *d = &ab->doubt[metric];
+
+	if (d->degraded)
+		buf_printf(out, "Note: %s is DEGRADED in %u of %u blocks. The last reason: %s\n", name,
+			   d->degraded, d->blocks, d->why);
 }
 
 static void tell_table(const struct talk *t, const struct ab *ab, struct buf *out)
@@ -440,13 +454,14 @@ static void tell(const struct talk *t, const struct ab *ab)
 		if (!o->metric[i].is_judged)
 			continue;
 		paired_result(&ab->paired, i, &r);
-		add_verdict(t, ab, t->metric[i].name, &r, &out);
+		add_verdict(t, ab, i, &r, &out);
 		buf_add_char(&out, '\n');
 		if (r.joined > 1)
 			buf_printf(&out, "Neighbouring pairs of %s resemble each other (correlation "
 				   "%.2f); they were joined by %u.\n", t->metric[i].name, r.correlation,
 				   r.joined);
 		add_check(&r, &out);
+		add_doubt(ab, i, t->metric[i].name, &out);
 	}
 	buf_printf(&out, "%u pair%s in %s. The run ended because %s.\n", ab->paired.pairs,
 		   ab->paired.pairs == 1 ? "" : "s",
@@ -480,6 +495,7 @@ static void put_metric(struct json_writer *w, const struct talk *t, const struct
 	json_key(w, "correlation"), json_put_f64(w, r.correlation);
 	json_key(w, "check_e"), json_put_f64(w, r.check_e);
 	json_key(w, "pairs_needed"), json_put_int(w, (int64_t)r.pairs_needed);
+	json_member_int(w, "degraded_blocks", ab->doubt[i].degraded);
 	json_end_object(w);
 }
 

@@ -433,14 +433,16 @@ const char *engine_foreign_whole(const void *self, const char *word, struct aren
 {
 	struct str name = name_of(word);
 	struct found_arg found;
+	const char *whole;
 
 	if (name.n < 3 || !str_starts(name, STR("--")) || engine_arg_spelled(name))
 		return word;
 	found = beginning(self, name);
 	if (found.n != 1)
 		return word;
-	return arena_printf(a, "--%s%s%s", found.is_off ? "no-" : "", found.arg->name,
-			    name.p + name.n);
+	whole = arena_printf(a, "--%s%s%s", found.is_off ? "no-" : "", found.arg->name,
+			     name.p + name.n);
+	return strcmp(whole, word) == 0 ? word : whole; /* --no-NAME, as it is */
 }
 
 int engine_foreign_words(const void *self, char *const *argv, bool is_whole, struct err *e)

@@ -257,6 +257,9 @@ static void judge_one(const struct gate *g, const struct json_value *record, con
 	else if (!frame_number(frame_value(record, str_of(g->key)), &v) || isnan(v))
 		gate_log_add(log, g->text, where, GATE_UNJUDGED, "the result has no value of %s",
 			     g->key);
+	else if (result_is_unmeasured(record, str_of(g->key)))
+		gate_log_add(log, g->text, where, GATE_UNJUDGED, "no request of this run has a value of %s",
+			     g->key);
 	else if (is_invalid(record, g->key, &why))
 		gate_log_add(log, g->text, where, GATE_UNJUDGED, "%s is INVALID in this run: %.*s",
 			     g->key, (int)why.n, why.p);

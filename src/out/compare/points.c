@@ -7,17 +7,19 @@
 
 #include "core/base/str.h"
 #include "results/read/frame.h"
+#include "results/read/kind.h"
 
 #define WHOLE_MAX 1e15 /* below it a whole number has no exponent */
 #define LEVEL_NAMES_MAX 3
 
+/* NAN: unknown. */
 static double number(const struct points_line *line, const char *key)
 {
 	double v;
 
 	if (!line->record || !frame_number(frame_value(line->record, str_of(key)), &v))
 		return NAN;
-	return isfinite(v) ? v : NAN;
+	return !isfinite(v) || result_is_unmeasured(line->record, str_of(key)) ? NAN : v;
 }
 
 static bool is_known(const struct points_table *p, const char *key)

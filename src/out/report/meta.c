@@ -68,7 +68,7 @@ static const struct scalar trust_rows[] = {
 	T(no_ports), T(no_descriptors), T(resent), T(out_of_order), T(resolve_ns),
 	T(is_kernel_stamped), T(is_interrupted), T(is_aborted), T(is_broken_off),
 	T(lost),
-	T(knows_explained), T(cached_explained), T(told_by),
+	T(knows_explained), T(cached_explained), T(answers), T(told_by),
 	T(no_tap), T(capture_dropped), T(capture_lost), T(capture_counted), T(capture_prompts),
 };
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))

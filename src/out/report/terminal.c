@@ -241,6 +241,8 @@ static void steady_numbers(const struct metrics *m, struct buf *out)
 			 metrics_percentile_name(p, m->opts.percentile[i]));
 		line_real(out, label, s->percentile_ttft_ms[i]);
 	}
+	if (s->mean_tpot_ms <= 0)
+		return; /* answers of one token */
 	line_real(out, "Steady mean TPOT (ms):", s->mean_tpot_ms);
 	line_real(out, "Steady median TPOT (ms):", s->median_tpot_ms);
 	line_real(out, "Steady P90 TPOT (ms):", s->p90_tpot_ms);
@@ -326,8 +328,10 @@ static void totals(const struct report *r, struct buf *out)
 		line_real(out, "Request rate configured (RPS):", r->facts->request_rate);
 	line_real(out, "Benchmark duration (s):", m->duration_s);
 	line_int(out, "Total input tokens:", m->total_input);
-	if (m->opts.reports_cached_tokens)
+	if (m->opts.reports_cached_tokens && m->n_cached_known)
 		line_int(out, "Total cached tokens:", m->total_cached);
+	else if (m->opts.reports_cached_tokens)
+		line_text(out, "Total cached tokens:", "not reported");
 	if (has_tokens)
 		line_int(out, "Total generated tokens:", m->total_output);
 	line_real(out, "Request throughput (req/s):", m->request_throughput);

@@ -320,7 +320,9 @@ struct capacity_answer {
 /* A measured level, for drawing curves. */
 struct capacity_point {
 	double load, spent_s;
-	bool is_bracketing, has_passed, is_carried, is_cut;
+	bool is_bracketing, has_passed, is_cut;
+	bool is_carried;               /* and TTFT did not grow while the level ran: */
+	bool is_growing;               /* it did, though as many were answered as arrived */
 	uint64_t attempted, failed;
 	struct fit_level limit[LEVEL_LIMITS_MAX]; /* n 0 (of a mean: se 0): unknown */
 };

@@ -390,13 +390,14 @@ bool capacity_is_carried(const struct capacity_search *s, const struct level *l)
 void capacity_keep_point(struct capacity_search *s, const struct level *l)
 {
 	struct capacity_point *p = &s->point[s->points++];
+	bool is_carried = capacity_is_carried(s, l);
+	bool is_growing = is_carried && s->o.load == CAPACITY_RATE && holds_ttft_grows(l);
 
 	*p = (struct capacity_point){
 		.load = s->step.load, .spent_s = l->spent_s, .is_bracketing = s->is_bracketing,
 		.has_passed = s->has_passed, .is_cut = s->is_cut, .attempted = l->attempted,
 		.failed = l->failed,
-		.is_carried = capacity_is_carried(s, l) && !(s->o.load == CAPACITY_RATE &&
-						    holds_ttft_grows(l)),
+		.is_carried = is_carried && !is_growing, .is_growing = is_growing,
 	};
 	for (size_t j = 0; j < capacity_limits(s); j++) {
 		struct capacity_limit limit = capacity_limit_of(s, j);

@@ -54,6 +54,11 @@ bool result_verdict_whole(const struct json_value *record, enum result_verdict *
  */
 enum result_verdict result_verdict(const struct json_value *record, struct str key);
 /*
+ * Whether the key is a latency ("p99_tpot_ms") of which the run measured no value: upstream's keys
+ * are then 0, as with answers of one token, and 0 is no latency.
+ */
+bool result_is_unmeasured(const struct json_value *record, struct str key);
+/*
  * The verdict of the whole run with the metrics that have it, "INVALID: ttft, itl"; up to three are
  * named. Appends nothing if the record has no verdict.
  */

@@ -104,6 +104,21 @@ bool result_reason_spoils(const struct json_value *reason, struct str key)
 	       is_spoiled_by(reason, key);
 }
 
+bool result_is_unmeasured(const struct json_value *record, struct str key)
+{
+	static const struct { const char *end, *mean; } block[] = {
+		{ "_ttft_ms", "mean_ttft_ms" }, { "_tpot_ms", "mean_tpot_ms" },
+		{ "_itl_ms", "mean_itl_ms" }, { "_e2el_ms", "mean_e2el_ms" },
+	};
+	double mean;
+
+	for (size_t i = 0; i < COUNT(block); i++)
+		if (str_ends(key, str_of(block[i].end)) &&
+		    frame_number(frame_value(record, str_of(block[i].mean)), &mean) && mean == 0)
+			return !memchr(key.p, '.', key.n);
+	return false;
+}
+
 static enum result_verdict best_of(const struct json_value *verdicts)
 {
 	enum result_verdict best = RESULT_INVALID, one;
