@@ -130,6 +130,27 @@ run(args => [qw(run --config run.yaml --output made/suite.json --progress none)]
 		{ status => 0, out => ['duplicate  made/serve.json: sha256:*', '1 file: 1 duplicate'] });
 }
 
+# A duplicate that no page shows says why.
+{
+	my $store = new_store();
+	my ($one, $other) = @{json_of(slurp('made/suite.json'))->{experiments}};
+
+	spew('one.json', json_text($one));
+	spew('edited.json', json_text({ %$one, duration => 5 }));
+	spew('other.json', json_text($other));
+	ingest("$_.json", '--store', $store) for qw(one edited other);
+	run(args => ['store', 'archive', '--store', $store, $other->{run_id}]);
+	for (['one', "run 1 ($one->{run_id}) has this content and is not shown, because it is an older "
+			. 'version; run 2 is shown'],
+		['edited', $one->{run_id}],
+		['other', "run 3 ($other->{run_id}) has this content and is not shown, because it is archived"]) {
+		my ($file, $text) = @$_;
+
+		check_run("$file again", run(args => ['ingest', "$file.json", '--store', $store]),
+			{ status => 0, out => ["duplicate  $file.json: $text", '1 file: 1 duplicate'] });
+	}
+}
+
 {
 	my $store = new_store();
 	my $r = ingest('made/serve.pytorch.json', glob('made/startup.*.pytorch.json'), '--store', $store);

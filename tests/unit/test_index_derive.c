@@ -125,6 +125,28 @@ static void gpus(void **state)
 	expect_number("gpus=4 output_throughput=0", "tokens_per_s_per_gpu", 0);
 }
 
+/* A result without a verdict is judged by its failed requests. */
+static void verdicts(void **state)
+{
+	static const struct { const char *run, *verdict; } rows[] = {
+		{ "completed=100 failed=0", NULL },
+		{ "completed=99 failed=1", NULL },
+		{ "completed=98 failed=2", "DEGRADED" },
+		{ "completed=50 failed=50 status=partial", "DEGRADED" },
+		{ "completed=49 failed=51", "INVALID" },
+		{ "completed=0 failed=100 status=completed", "INVALID" },
+		{ "completed=49 failed=51 status=failed", NULL },
+		{ "completed=49 failed=51 verdict=VALID", "VALID" },
+		{ "completed=49", NULL }, { "failed=51", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		expect(rows[i].run, "verdict", rows[i].verdict);
+	expect("completed=49 failed=51", "trust.reasons", "failures");
+	expect("completed=49 failed=51 verdict=VALID", "trust.reasons", NULL);
+}
+
 static void models(void **state)
 {
 	(void)state;
@@ -389,8 +411,8 @@ static void roles(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(gpus), cmocka_unit_test(models), cmocka_unit_test(speeds),
-		cmocka_unit_test(power), cmocka_unit_test(loads), cmocka_unit_test(workloads),
+		cmocka_unit_test(gpus), cmocka_unit_test(verdicts), cmocka_unit_test(models),
+		cmocka_unit_test(speeds), cmocka_unit_test(power), cmocka_unit_test(loads), cmocka_unit_test(workloads),
 		cmocka_unit_test(in_the_index), cmocka_unit_test(names),
 		cmocka_unit_test(configurations), cmocka_unit_test(roles),
 	};

@@ -22,7 +22,7 @@
 struct notes;
 
 /* Verdict columns of runs: the values of counted_columns, one per run. */
-#define COUNTED_COLUMNS 6
+#define COUNTED_COLUMNS 5
 extern const struct str counted_columns[COUNTED_COLUMNS];
 struct verdicts {
 	const struct value *value[COUNTED_COLUMNS];

@@ -232,9 +232,10 @@ static int by_configurations(const void *x, const void *y)
 /* Columns of the first look at all workloads: workload, time, two results, what differs. */
 enum { FIRST_WORKLOAD, FIRST_TIME, FIRST_RESULT, FIRST_COLUMNS = FIRST_RESULT + 2 };
 
-static void count_configurations(struct setups *s, const struct rows *rows, size_t n_differs,
-				 const uint32_t *workload)
+static void count_configurations(struct setups *s, const struct rows *rows, struct str result,
+				 size_t n_differs, const uint32_t *workload)
 {
+	const struct counting of[] = { counting_of(result), counting_of(STR("output_throughput")) };
 	struct arena *a = s->r->arena;
 	uint32_t *group = arena_alloc(a, (rows->n + 1) * sizeof(*group)), codes, count = 0;
 	bool *is_counted;
@@ -247,8 +248,12 @@ static void count_configurations(struct setups *s, const struct rows *rows, size
 	}
 	is_counted = arena_alloc(a, (count > s->n_workloads ? count : s->n_workloads) + 1);
 	for (size_t i = 0; i < rows->n; i++) {
-		if (is_counted[group[i]] || (isnan(parts_number_at(rows, FIRST_RESULT, i)) &&
-					     isnan(parts_number_at(rows, FIRST_RESULT + 1, i))))
+		bool counts = false;
+
+		for (size_t k = 0; k < 2; k++)
+			counts |= counts_for(&of[k], &rows->verdicts, i,
+					     parts_number_at(rows, FIRST_RESULT + k, i)) == COUNTS;
+		if (!counts || is_counted[group[i]])
 			continue;
 		is_counted[group[i]] = true;
 		s->workload[workload[i]].configurations++;
@@ -289,7 +294,7 @@ static int find_workloads(struct setups *s, const struct filter *f, struct str r
 		}
 		w->newest_s = at > w->newest_s ? at : w->newest_s;
 	}
-	count_configurations(s, &rows, n, code);
+	count_configurations(s, &rows, result, n, code);
 	if (s->n_workloads)
 		qsort(s->workload, s->n_workloads, sizeof(*s->workload), by_configurations);
 	return 0;

@@ -47,7 +47,7 @@ const struct derived_column *derived_column(struct str name)
 	X(INPUT_LEN, "benchmark.input_len") X(OUTPUT_LEN, "benchmark.output_len") \
 	X(ISL_TAG, "tags.isl") X(OSL_TAG, "tags.osl") \
 	X(RANGE, "benchmark.random_range_ratio") X(PREFIX, "benchmark.random_prefix_len") \
-	X(CONFIG_HASH, "config_hash") X(STATUS, "status") X(VERDICT, "verdict") \
+	X(CONFIG_HASH, "config_hash") X(STATUS, "status") X(VERDICT, "verdict") X(FAILED, "failed") \
 	X(COMMIT, "provenance.engine_commit") X(BUILD, "provenance.build") \
 	X(COMMIT_TAG, "tags.commit") X(ENGINE_COMMIT_TAG, "tags.engine_commit") \
 	X(ENGINE, "environment.server.kind") X(ENGINE_VERSION, "environment.server.version") \
@@ -458,6 +458,26 @@ static struct str workload(const struct inputs *in, struct str dataset, struct s
 	return arena_str(a, (struct str){ w.text, w.n });
 }
 
+/* ---- verdict ---- */
+
+/* Shares of failed requests, as bench serve has them (trust.h). */
+#define FAILED_DEGRADED 0.01
+#define FAILED_INVALID 0.50
+#define VERDICT_CELLS 2 /* verdict, trust.reasons */
+
+/* A result without a verdict, such as that of vLLM's client, is judged by its failed requests. */
+static struct str verdict_by_failures(const struct inputs *in)
+{
+	double failed = number(in, IN_FAILED);
+	double share = quotient(failed, failed + number(in, IN_COMPLETED));
+
+	if (in->v[IN_VERDICT].kind != VALUE_ABSENT || value_is_text(in->v[IN_STATUS], "failed") ||
+	    in->v[IN_COMPLETED].kind != VALUE_NUMBER)
+		return STR("");
+	return share > FAILED_INVALID ? STR("INVALID") :
+	       share > FAILED_DEGRADED ? STR("DEGRADED") : STR("");
+}
+
 /* ---- configuration ---- */
 
 #define CONFIGURATION_BITS 52 /* whole numbers of so many bits are doubles */
@@ -530,14 +550,19 @@ struct row derive(const struct row *r, struct arena *a)
 {
 	struct row out = { .id = r->id, .n = r->n };
 	struct inputs in = { .row = NULL };
-	struct str dataset, lengths;
+	struct str dataset, lengths, verdict;
 	struct ruled gpus;
 	double output, power;
 
-	out.cell = arena_alloc(a, (r->n + COUNT(derived_columns)) * sizeof(*out.cell));
+	out.cell = arena_alloc(a, (r->n + COUNT(derived_columns) + VERDICT_CELLS) * sizeof(*out.cell));
 	if (r->n)
 		memcpy(out.cell, r->cell, r->n * sizeof(*out.cell));
 	take(&in, r);
+	verdict = verdict_by_failures(&in);
+	if (verdict.n)
+		in.v[IN_VERDICT] = (struct value){ .kind = VALUE_TEXT, .text = verdict };
+	put_text(&out, "verdict", verdict);
+	put_text(&out, "trust.reasons", verdict.n ? STR("failures") : verdict);
 	output = number(&in, IN_OUTPUT);
 	power = number(&in, IN_POWER);
 	put_text(&out, "gpu_model", gpu_model(&in, a));
@@ -560,6 +585,6 @@ struct row derive(const struct row *r, struct arena *a)
 	put_text(&out, "measured_lengths", lengths);
 	put_text(&out, "workload", workload(&in, dataset, lengths, a));
 	put_number(&out, "configuration", configuration(&in));
-	assert(out.n <= r->n + COUNT(derived_columns));
+	assert(out.n <= r->n + COUNT(derived_columns) + VERDICT_CELLS);
 	return out;
 }

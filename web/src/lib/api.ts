@@ -1019,7 +1019,7 @@ export interface Axis { column: string; unit: string | null; better: 'higher' | 
 export interface Workload {
 	key: string; // of the column `workload`; empty: runs without one
 	label: string; runs: number;
-	configurations: number; // that have a result
+	configurations: number; // that have a result that counts
 }
 
 export interface CurveColor { key: string; points: number }
