@@ -424,6 +424,13 @@ static void few_runs(void **state)
 	assert_int_equal(rig_count(v, "latest"), 1);
 	rig_near(v, "latest/0/runs", 1);
 	rig_near(v, "latest/0/time", 1001);
+	/* Runs that do not say when they were measured, such as those of bench throughput. */
+	rig_text(&r, "suite", "offline");
+	rig_run(&r, 0);
+	v = rig_ask(&r, analyse_overview, "{}");
+	rig_near(v, "latest/0/time", 1001);
+	rig_same(v, "latest/1/suite", "offline");
+	rig_near(v, "latest/1/time", NAN);
 	rig_end(&r);
 }
 

@@ -809,6 +809,8 @@ static int by_newest(const void *x, const void *y)
 {
 	const struct suite *a = x, *b = y;
 
+	if (isnan(a->newest_s) || isnan(b->newest_s))
+		return !isnan(b->newest_s) - !isnan(a->newest_s);
 	return a->newest_s < b->newest_s ? 1 : a->newest_s > b->newest_s ? -1 : 0;
 }
 
@@ -829,8 +831,7 @@ static int put_latest(const struct overview *o, struct json_writer *w, struct er
 		double at = parts_number_at(&rows, 1, i);
 
 		s->name = rows.value[i];
-		s->newest_s = at > s->newest_s ? at : s->newest_s;
-		s->runs++;
+		s->newest_s = !s->runs++ ? at : fmax(at, s->newest_s); /* NAN: no run has a time */
 	}
 	if (n)
 		qsort(suite, n, sizeof(*suite), by_newest);

@@ -721,8 +721,9 @@ static void put_all(struct trends *t, struct json_writer *w, struct missing miss
 	if (missing.place)
 		parts_note(&t->notes, "%s of %s runs have no %s and are not drawn on this axis",
 			   arena_count(a, missing.place), arena_count(a, t->rows.n),
-			   t->columns.axis == AXIS_COMMIT ? "provenance.engine_commit" :
-			   t->columns.axis == AXIS_VERSION ? "environment.server.version" : "time");
+			   t->columns.axis == AXIS_COMMIT ? "provenance.engine_commit or no time" :
+			   t->columns.axis == AXIS_VERSION ? "environment.server.version or no time" :
+			   "time");
 	counting_notes(&t->counting, 1, &t->notes);
 	parts_put_count(w, "left_out", t->rows.n - shown);
 	counting_put(w, &t->counting, 1);
