@@ -357,6 +357,10 @@ sub document {
 		'of a conflict the newer one is shown');
 	check_run('a file that is named and no result', run(args => [qw(ingest mixed/config.json --store),
 		$store]), { status => 1, out => ['invalid*mixed/config.json: no result that is known*'] });
+	make_path('nothing');
+	spew('nothing/result.out', document('exp_o', 1));
+	check_run('a folder without a result says so', run(args => [qw(ingest nothing --store), $store]),
+		{ status => 0, out => ['0 files: in folders, results are looked for in files named *.json*'] });
 }
 
 SKIP: {
