@@ -81,6 +81,8 @@ __attribute__((format(printf, 3, 4)))
 int parts_refuse(struct err *e, const char *pointer, const char *fmt, ...);
 /* The name of a required column. */
 int parts_column(const struct analyse_request *r, const char *key, struct str *out, struct err *e);
+/* The same of one with numbers. */
+int parts_metric(const struct analyse_request *r, const char *key, struct str *out, struct err *e);
 /* A list of columns, or one as a text; n is 0 when missing. */
 int parts_columns(const struct analyse_request *r, const char *key, struct str **out, size_t *n,
 		  struct err *e);

@@ -55,7 +55,7 @@ static int read_axis(const struct curves *c, const char *key, const char *otherw
 	const struct json_value *v = json_get(c->r->body, key);
 
 	*out = str_of(otherwise);
-	return !v || v->kind == JSON_NULL ? 0 : parts_column(c->r, key, out, e);
+	return !v || v->kind == JSON_NULL ? 0 : parts_metric(c->r, key, out, e);
 }
 
 static int read_setups(struct curves *c, const struct str axis[2], struct err *e)

@@ -408,7 +408,7 @@ static int read_metric(struct impact *m, struct err *e)
 	size_t missing = 0;
 	bool *keep;
 
-	if (parts_column(m->r, "metric", &m->metric, e) < 0 ||
+	if (parts_metric(m->r, "metric", &m->metric, e) < 0 ||
 	    parts_select(m->r, &m->metric, 1, &rows, e) < 0 ||
 	    filter_read(json_get(m->r->body, "filter"), "/filter", m->r->arena, &m->filter, e) < 0)
 		return -1;

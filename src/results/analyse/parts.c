@@ -37,6 +37,19 @@ int parts_column(const struct analyse_request *r, const char *key, struct str *o
 	return 0;
 }
 
+int parts_metric(const struct analyse_request *r, const char *key, struct str *out, struct err *e)
+{
+	const struct column_info *info;
+
+	if (parts_column(r, key, out, e) < 0)
+		return -1;
+	info = index_column(r->view, *out);
+	if (info && !info->has_number && (info->has_text || info->has_bool))
+		return err_set(e, ERR_USAGE, "/%s: expected a metric; %.*s holds no numbers", key,
+			       (int)out->n, out->p);
+	return 0;
+}
+
 int parts_columns(const struct analyse_request *r, const char *key, struct str **out, size_t *n,
 		  struct err *e)
 {

@@ -63,7 +63,7 @@ static int read_options(struct trends *t, struct err *e)
 	const struct json_value *body = t->r->body;
 
 	t->opts.segment_min = EDIVISIVE_SEGMENT_MIN;
-	if (parts_column(t->r, "metric", &t->metric, e) < 0)
+	if (parts_metric(t->r, "metric", &t->metric, e) < 0)
 		return -1;
 	t->usual = matched_metric_of(arena_text(t->r->arena, t->metric), NULL, 0);
 	if (points_axis(t->r, &t->columns.axis, e) < 0 ||
