@@ -494,6 +494,9 @@ void setups_put_unpriced(struct json_writer *w, const struct setups *s);
 int setups_legend(struct setups *s, size_t metric, struct err *e);
 /* counts: of each row, whether it counts in the search for the newest version. */
 struct setup_point *setups_points(const struct setups *s, const bool *counts, size_t *n);
+/* A tag in which runs of one point differ, so that its medians join them; empty: none. */
+struct str setups_mixed(const struct setups *s, const struct setup_point *p, size_t n_points,
+			const bool *counts);
 struct folded setups_fold(const struct setups *s, const struct setup_point *p, size_t metric,
 			  const bool *keep);
 /* The place in p->member of the run to open for a median: the kept one nearest to it; else p->n. */

@@ -733,6 +733,62 @@ struct setup_point *setups_points(const struct setups *s, const bool *counts, si
 	return out;
 }
 
+/* ---- runs of a point that are no repeats ---- */
+
+#define TAGS_MAX 8         /* that are looked at */
+#define TAG_VALUES_MAX 24  /* more are dates and numbers of runs */
+
+/* Tags that make no configuration, such as names that users give to what they compare. */
+static size_t tags_of(const struct setups *s, struct str out[static TAGS_MAX])
+{
+	size_t count, n = 0;
+	const struct column_info *info = index_columns(s->r->view, &count);
+
+	for (size_t i = 0; i < count && n < TAGS_MAX; i++)
+		if (str_starts(info[i].name, STR("tags.")) && info[i].distinct > 1 &&
+		    info[i].distinct <= TAG_VALUES_MAX && series_role(info[i].name) != SERIES_KEY)
+			out[n++] = info[i].name;
+	return n;
+}
+
+/*
+ * Whether runs of the point differ in a tag, two with one value and another with another: a value
+ * for each run is a number of repeats.
+ */
+static bool is_mixed(const struct setup_point *p, const bool *counts, const struct value *tag,
+		     struct arena *a)
+{
+	struct value *v = arena_alloc(a, (p->n + 1) * sizeof(*v));
+	uint32_t *code, n_codes, *seen;
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n; i++)
+		if (counts[p->member[i]])
+			v[n++] = tag[p->member[i]];
+	code = setups_codes(a, v, n, &n_codes);
+	seen = arena_alloc(a, (n_codes + 1) * sizeof(*seen));
+	for (size_t i = 0; i < n && n_codes > 1; i++)
+		if (++seen[code[i]] > 1)
+			return true;
+	return false;
+}
+
+struct str setups_mixed(const struct setups *s, const struct setup_point *p, size_t n_points,
+			const bool *counts)
+{
+	struct str tag[TAGS_MAX];
+	size_t n = tags_of(s, tag);
+	struct rows rows;
+
+	if (!n || parts_select_by(s->r, s->filter, tag, n, &rows, NULL) < 0 || rows.n != s->rows.n)
+		return STR("");
+	for (size_t c = 0; c < n; c++)
+		for (size_t i = 0; i < n_points; i++)
+			if (is_mixed(&p[i], counts, rows.value + c * rows.n, s->r->arena))
+				return tag[c];
+	return STR("");
+}
+
 /*
  * The median of n is with 95 % between two of their order statistics: those half a width of the
  * binomial distribution from the middle. For up to six values, all of them.

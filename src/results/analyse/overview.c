@@ -52,6 +52,7 @@ struct overview {
 	struct setup_point *point;   /* with the newest version that has any result */
 	struct setup_point *of_metric[METRICS]; /* newest that has the metric; NULL: unread */
 	size_t n_points;
+	struct str mixed;            /* setups_mixed */
 	struct value load_kind;      /* of all loads */
 	double load[LOADS_SHOWN];    /* NAN: whatever was measured */
 	size_t n_loads, rank[LOADS_SHOWN];
@@ -616,6 +617,9 @@ static const char *sentence_of(const struct overview *o)
 		buf_add_text(&b, " INVALID runs that would lead are left out.");
 	if (o->wanted == KW && o->s.is_assumed)
 		buf_add_text(&b, " Where power was not measured, that of the boards is assumed.");
+	if (o->mixed.n)
+		buf_printf(&b, " Numbers are medians over runs that differ in %.*s: filter by one value.",
+			   (int)o->mixed.n, o->mixed.p);
 	return arena_take(o->r->arena, &b).p;
 }
 
@@ -862,6 +866,7 @@ int analyse_overview(const struct analyse_request *r, struct json_writer *w, str
 	if (setups_legend(&o.s, has_any(&o, GPU) ? GPU : OUTPUT, e) < 0)
 		return -1;
 	o.point = setups_points(&o.s, counts, &o.n_points);
+	o.mixed = setups_mixed(&o.s, o.point, o.n_points, counts);
 	keep_loads_of_one_kind(&o, o.point);
 	choose_loads(&o);
 	choose_ranks(&o);
