@@ -15,7 +15,7 @@
 
 /*
  * A run: NAME=VALUE, parted by blanks; a value that is a number is one, unless ' is before it; _ in
- * a text is a blank.
+ * a text is a blank; true is a switch.
  */
 struct run {
 	struct arena a;
@@ -36,6 +36,10 @@ static void make(struct run *r, const char *text)
 
 		assert_in_range(r->row.n, 1, CELLS_MAX);
 		c->column = name;
+		if (str_is(value, "true")) {
+			c->value = (struct value){ .kind = VALUE_BOOL, .is_true = true };
+			continue;
+		}
 		c->value.kind = str_to_f64(value, &c->value.number) ? VALUE_NUMBER : VALUE_TEXT;
 		if (c->value.kind == VALUE_NUMBER)
 			continue;
@@ -229,6 +233,21 @@ static void workloads(void **state)
 		{ "server.model=m benchmark.dataset_name=random benchmark.input_len=512 "
 		  "benchmark.random_input_len=256 benchmark.random_prefix_len=64 "
 		  "benchmark.random_range_ratio=0.2", "m" DOT "random 512 in, prefix 64, range 0.2" },
+		/* What else makes other requests of the same lengths. */
+		{ "benchmark.dataset_name=random benchmark.random_input_len=32 benchmark.random_output_len=8 "
+		  "benchmark.random_input_len_dist=lognormal:200,0.5", "random lognormal:200,0.5 in, 8 out" },
+		{ "benchmark.dataset_name=random benchmark.random_input_len=32 benchmark.multi_turn=true "
+		  "benchmark.multi_turn_num_turns=3", "random 32 in, 3 turns" },
+		{ "benchmark.dataset_name=random benchmark.multi_turn=true benchmark.multi_turn_num_turns=3 "
+		  "benchmark.multi_turn_turns_dist=uniform:2,9", "random, uniform:2,9 turns" },
+		{ "benchmark.dataset_name=random benchmark.multi_turn=true", "random, several turns" },
+		{ "benchmark.dataset_name=random benchmark.random_cache_ratio=0.5 "
+		  "benchmark.random_cache_hit_fraction=0.25 benchmark.multi_turn_num_turns=3 "
+		  "benchmark.speedup=2", "random, cache ratio 0.5, cache hits 0.25" },
+		{ "benchmark.dataset_name=trace benchmark.dataset_path=/a/t.jsonl benchmark.speedup=1",
+		  "trace t.jsonl" },
+		{ "benchmark.dataset_name=trace benchmark.dataset_path=/a/t.jsonl benchmark.speedup=2",
+		  "trace t.jsonl, speedup 2" },
 		{ "benchmark.dataset_name=random-mm benchmark.random_input_len=128",
 		  "random-mm 128 in" },
 		{ "benchmark.dataset_name=sonnet benchmark.sonnet_input_len=550 "
