@@ -114,6 +114,9 @@ const char *const parts_series_default[] = {
 	"server.quantization", "server.dtype", "benchmark.backend", "benchmark.dataset_name",
 	"benchmark.num_prompts", "benchmark.random_input_len", "benchmark.random_output_len",
 	"benchmark.input_len", "benchmark.output_len", "benchmark.batch_size",
+	"benchmark.random_input_len_dist", "benchmark.random_output_len_dist",
+	"benchmark.random_prefix_len", "benchmark.random_range_ratio", "benchmark.hf_name",
+	"benchmark.multi_turn", "benchmark.multi_turn_num_turns",
 	"benchmark.request_rate", "benchmark.max_concurrency", NULL,
 };
 
