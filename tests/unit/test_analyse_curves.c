@@ -277,7 +277,7 @@ static void metadata(void **state)
 	rig_end(&r);
 }
 
-/* A point over runs with different tags says so, unless each run has its own; a leader is DEGRADED. */
+/* A point over runs with different tags says so, unless each has its own; a leader is DEGRADED. */
 static void tags(void **state)
 {
 	static const char *const tag[][4] = {

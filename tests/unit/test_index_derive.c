@@ -431,8 +431,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gpus), cmocka_unit_test(verdicts), cmocka_unit_test(models),
-		cmocka_unit_test(speeds), cmocka_unit_test(power), cmocka_unit_test(loads), cmocka_unit_test(workloads),
-		cmocka_unit_test(in_the_index), cmocka_unit_test(names),
+		cmocka_unit_test(speeds), cmocka_unit_test(power), cmocka_unit_test(loads),
+		cmocka_unit_test(workloads), cmocka_unit_test(in_the_index),
+		cmocka_unit_test(names),
 		cmocka_unit_test(configurations), cmocka_unit_test(roles),
 	};
 

@@ -148,7 +148,8 @@ static const struct {
 	  { "name='serving_c'", "server.model='m'", "tags.server_command=absent" } },
 	{ "an offline run's machine, starts and times of requests", "",
 	  "{\"elapsed_time\": 2, \"requests_per_second\": 5, \"profllm\": {\"command\": \"throughput\", "
-	  "\"stop_ns\": 1500000000000000000, \"host\": {\"cpu\": \"c\", \"cpus\": 8, \"memory_bytes\": 1024, \"kernel\": \"6.1\", "
+	  "\"stop_ns\": 1500000000000000000, "
+	  "\"host\": {\"cpu\": \"c\", \"cpus\": 8, \"memory_bytes\": 1024, \"kernel\": \"6.1\", "
 	  "\"machine\": \"x86_64\", \"odd\": 1}, \"load\": {\"ready_s\": 3.5}, \"cold\": {\"ready_s\": "
 	  "{\"mean\": 9}, \"phases\": {\"weights\": {\"mean\": 4}}}, \"request_time_percentiles\": "
 	  "{\"50\": 0.5, \"99.9\": 2, \"90\": null}, \"provenance\": {\"engine_commit\": \"c0\"}, "

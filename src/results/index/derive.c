@@ -403,7 +403,8 @@ static double rounded(double tokens)
 }
 
 /* A number, or a distribution such as "lognormal:200,0.5"; what: "in". */
-static bool add_amount(struct words *w, const char *before, double n, struct str dist, const char *what)
+static bool add_amount(struct words *w, const char *before, double n, struct str dist,
+		       const char *what)
 {
 	if (dist.n)
 		add(w, "%s%.*s %s", before, (int)dist.n, dist.p, what);
@@ -431,7 +432,12 @@ static struct str measured_lengths(const struct inputs *in, struct str dataset, 
 
 static void add_lengths(struct words *w, const struct inputs *in, struct str dataset)
 {
-	static const struct { const char *dataset; enum input at; const char *what; double usual; } of[] = {
+	static const struct {
+		const char *dataset;
+		enum input at;
+		const char *what;
+		double usual;
+	} of[] = {
 		{ "random", IN_PREFIX, "prefix", 0 }, { "random", IN_RANGE, "range", 0 },
 		{ "random", IN_CACHE_RATIO, "cache ratio", 0 },
 		{ "random", IN_CACHE_HITS, "cache hits", 0 },
@@ -580,7 +586,8 @@ struct row derive(const struct row *r, struct arena *a)
 	struct ruled gpus;
 	double output, power;
 
-	out.cell = arena_alloc(a, (r->n + COUNT(derived_columns) + VERDICT_CELLS) * sizeof(*out.cell));
+	out.cell = arena_alloc(a, (r->n + COUNT(derived_columns) + VERDICT_CELLS) *
+				  sizeof(*out.cell));
 	if (r->n)
 		memcpy(out.cell, r->cell, r->n * sizeof(*out.cell));
 	take(&in, r);
