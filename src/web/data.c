@@ -465,6 +465,7 @@ static void put_from_cells(struct json_writer *w, const struct row *r,
 {
 	const struct json_value *options = json_get(json_get(document, "profllm"), "options");
 	struct value model = cell_of(r, "server.model"), mode = cell_of(r, "mode");
+	struct value lengths = cell_of(r, "measured_lengths");
 	bool is_serve = mode.kind != VALUE_TEXT || str_is(mode.text, "serve");
 	struct buf line = { 0 };
 	size_t without_args;
@@ -491,6 +492,11 @@ static void put_from_cells(struct json_writer *w, const struct row *r,
 	else
 		add_load_options(&line, r, a);
 	put_line(w, &line);
+	if (lengths.kind == VALUE_TEXT) {
+		buf_printf(&line, "# Add the dataset and its lengths, which the result does not name: %.*s",
+			   (int)lengths.text.n, lengths.text.p);
+		put_line(w, &line);
+	}
 	buf_release(&line);
 }
 

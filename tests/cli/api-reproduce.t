@@ -46,6 +46,10 @@ my @options = map { json_of(slurp($_))->{profllm}{options} } 'a.json', 'b.json';
 delete $_->{output_json} for @options;
 is_deeply($options[1], $options[0], 'with the same options');
 
+like((commands_of("$FindBin::Bin/foreign/vllm_serve.json"))[1],
+	qr/^# Add the dataset .*: about 64 in, 8 out$/,
+	'what a result of vLLM does not say');
+
 # What is on unless it is switched off: every option that has a --no- form, by the program's own list.
 my @switch = map { $_->{name} } grep { $_->{kind} eq 'tri' }
 	@{json_of(run(args => ['bench', 'serve', '--help=json'])->{out})->{options}};

@@ -655,7 +655,7 @@ wait_for('the batch', sub { return total() == $usual_before + 3 });
 
 my $whole = ask($d, GET => '/api/export/csv?limit=1&sort=timestamp');
 my ($head, $line) = csv_of($whole->{content});
-is_deeply([@$head[0 .. 5]], [qw(run_id timestamp status server.model server.tensor_parallel_size
+is_deeply([@$head[0 .. 6]], [qw(run_id timestamp status verdict server.model server.tensor_parallel_size
 	benchmark.request_rate)], 'what a run is comes first') or diag("@$head");
 is($line->[1], '2026-01-01T00:00:01Z', 'and when it was is a time');
 

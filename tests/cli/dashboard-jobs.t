@@ -186,4 +186,21 @@ is(ask($last, 'GET', "/api/jobs/$sixth")->{json}{state}, 'failed', 'which is tol
 is(ask($last, 'POST', '/api/launch', { config => config('x', 1) })->{status}, 403, '--no-launch');
 is(ask($last, 'GET', '/api/health')->{json}{can_launch}, JSON::PP::false(), 'says so');
 
+# ---- another program is installed while a dashboard runs ----
+
+{
+	my $installed = "$ENV{HF_HOME}-profllm";
+	my $copied = sub { system('cp', $ENV{PROFLLM}, $installed) == 0 or die "no copy\n" };
+	$program = $installed;
+
+	$copied->();
+	my $old = start_dashboard('--jobs-dir', 'jobs');
+	unlink $installed;
+	$copied->();
+	my $id = ask($old, 'POST', '/api/launch', { config => config('replaced', 1) })->{json}{job_id};
+	wait_for('its end', sub { state_of($old, $id) =~ /done|failed/ });
+	is(state_of($old, $id), 'done', 'it starts experiments with the program of that name')
+		or diag ask($old, 'GET', "/api/jobs/$id/log")->{content};
+}
+
 done_testing();

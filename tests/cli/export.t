@@ -174,6 +174,7 @@ ok(!-e 'nowhere.db' && run(args => [qw(export --store nowhere.db)])->{status} &&
 # ---- invalid places ----
 
 spew('text.txt', "no database\n" x 100);
+mkdir 'folder';
 for (['export', 'sqlite:none.db', 'none.db cannot be opened: No such file or directory'],
 	['ingest', 'mysql://host/runs', 'mysql://host/runs: expected sqlite:PATH or postgresql://...'],
 	['ingest', 'mysql:host/runs', 'mysql:host/runs: expected sqlite:PATH or postgresql://...'],
@@ -182,6 +183,7 @@ for (['export', 'sqlite:none.db', 'none.db cannot be opened: No such file or dir
 	['export', 'postgrsql://me:secret@host/runs',
 		'postgrsql://me:***@host/runs: expected sqlite:PATH or postgresql://...; did you mean'
 			. ' postgresql:?'],
+	['export', 'folder', 'folder is a folder; expected the file of a store, such as folder/runs.db'],
 	['ingest', 'sqlite:no/folder.db', 'no/folder.db cannot be opened: No such file or directory']) {
 	my ($verb, $url, $why) = @$_;
 

@@ -130,6 +130,28 @@ run(args => [qw(run --config run.yaml --output made/suite.json --progress none)]
 		{ status => 0, out => ['duplicate  made/serve.json: sha256:*', '1 file: 1 duplicate'] });
 }
 
+# A duplicate that no page shows says why.
+{
+	my $store = new_store();
+	my ($one, $other) = @{json_of(slurp('made/suite.json'))->{experiments}};
+
+	spew('one.json', json_text($one));
+	spew('edited.json', json_text({ %$one, duration => 5 }));
+	spew('other.json', json_text($other));
+	ingest("$_.json", '--store', $store) for qw(one edited other);
+	run(args => ['store', 'archive', '--store', $store, $other->{run_id}]);
+	for (['one', "run 1 ($one->{run_id}) has this content and is not shown, because it is an older "
+			. 'version; run 2 is shown'],
+		['edited', $one->{run_id}],
+		['other', "run 3 ($other->{run_id}) has this content and is not shown, because it is "
+			. 'archived']) {
+		my ($file, $text) = @$_;
+
+		check_run("$file again", run(args => ['ingest', "$file.json", '--store', $store]),
+			{ status => 0, out => ["duplicate  $file.json: $text", '1 file: 1 duplicate'] });
+	}
+}
+
 {
 	my $store = new_store();
 	my $r = ingest('made/serve.pytorch.json', glob('made/startup.*.pytorch.json'), '--store', $store);
@@ -336,6 +358,10 @@ sub document {
 		'of a conflict the newer one is shown');
 	check_run('a file that is named and no result', run(args => [qw(ingest mixed/config.json --store),
 		$store]), { status => 1, out => ['invalid*mixed/config.json: no result that is known*'] });
+	make_path('nothing');
+	spew('nothing/result.out', document('exp_o', 1));
+	check_run('a folder without a result says so', run(args => [qw(ingest nothing --store), $store]),
+		{ status => 0, out => ['0 files: in folders, results are looked for in files named *'] });
 }
 
 SKIP: {

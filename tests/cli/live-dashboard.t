@@ -128,6 +128,19 @@ my $out = run(args => [@quick, '--dashboard', "$kept->{url}/?token=wrong-token-o
 is($out->{status}, 0, 'a wrong token does not stop the run');
 is(warnings_of($out), 1, 'it is one warning');
 unlike($out->{err}, qr/wrong-token/, 'without the token');
+like($out->{err}, qr/answered 401: the token is not one of this dashboard's\)/, 'which says why');
+
+# ---- several runs ----
+
+{
+	my $got = run(args => [@quick, qw(--num-runs 2 --output-json several.json --dashboard), $d->{url}]);
+
+	check_run('of several runs the result is stored', $got, { status => 0,
+		out => ["Dashboard: $d->{url}/runs/*"] });
+	my ($id) = $got->{out} =~ m{/runs/(\d+)};
+	is($d->ask('GET', "/api/data/experiments/$id/document")->{json}{profllm}{runs}{count}, 2,
+		'with the values of all');
+}
 
 # ---- a client that dies ----
 

@@ -277,6 +277,40 @@ static void metadata(void **state)
 	rig_end(&r);
 }
 
+/* A point over runs with different tags says so, unless each has its own; a leader is DEGRADED. */
+static void tags(void **state)
+{
+	static const char *const tag[][4] = {
+		{ "base", "base", "new", "new" }, { "1", "2", "3", "4" }, { "base", "base", "base", "base" },
+	};
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(tag) / sizeof(*tag); k++) {
+		rig_begin(&r);
+		for (size_t i = 0; i < 4; i++) {
+			rig_text(&r, "tags.variant", tag[k][i]);
+			make(&r, (struct made){ .gpu = "b200", .load = 8, .user = 100, .gpu_rate = 500,
+						.verdict = "DEGRADED" });
+		}
+		v = rig_ask(&r, analyse_curves, "{}");
+		assert_non_null(strstr(rig_at(v, "sentence")->text.p, " It is DEGRADED."));
+		if (k)
+			assert_int_equal(rig_count(v, "notes"), 1);
+		else
+			rig_same(v, "notes/1", "points are medians over runs that differ in tags.variant: "
+				 "color by it, or filter by one value");
+		if (!k) {
+			v = rig_ask(&r, analyse_overview, "{}");
+			assert_non_null(strstr(rig_at(v, "sentence")->text.p, "differ in tags.variant: filter"));
+			v = rig_ask(&r, analyse_curves, "{\"color\": \"tags.variant\"}");
+			assert_int_equal(rig_count(v, "notes"), 1);
+		}
+		rig_end(&r);
+	}
+}
+
 static void repeats(void **state)
 {
 	const struct json_value *p;
@@ -617,7 +651,8 @@ int main(void)
 		cmocka_unit_test(board_power),
 		cmocka_unit_test(one_leads_everywhere), cmocka_unit_test(crossing),
 		cmocka_unit_test(latency_axis), cmocka_unit_test(invalid_would_lead),
-		cmocka_unit_test(metadata), cmocka_unit_test(repeats), cmocka_unit_test(noise),
+		cmocka_unit_test(metadata), cmocka_unit_test(tags), cmocka_unit_test(repeats),
+		cmocka_unit_test(noise),
 		cmocka_unit_test(rates), cmocka_unit_test(newest),
 		cmocka_unit_test(default_workload), cmocka_unit_test(no_gpu_count),
 		cmocka_unit_test(few_runs), cmocka_unit_test(what_differs),

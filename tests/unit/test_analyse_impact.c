@@ -65,8 +65,9 @@ static void plan(void **state)
 	q = named(v, "server.cache");
 	rig_near(q, "share", fmax(0, 1 - between_tp / 22 / (total / 23)));
 	assert_int_equal(rig_at(q, "levels/0/value")->kind, JSON_FALSE);
-	rig_same(q, "note", "no evidence that it matters");
+	rig_same(q, "note", "little next to what the others change; with everything else equal it matters");
 	q = named(v, "benchmark.letter");
+	rig_same(q, "note", "no evidence that it matters");
 	rig_near(q, "share", 0);
 	rig_near(q, "p", 1);
 	rig_near(q, "effect", 0);
@@ -556,6 +557,34 @@ static void capacity(void **state)
 	rig_end(&r);
 }
 
+/* So do workloads that no column of the usual list distinguishes, such as conversations. */
+static void other_workloads(void **state)
+{
+	static const char *const workload[] = { "m 32 in", "m 32 in, 3 turns" };
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (size_t i = 0; i < 6; i++) {
+		double rate = (double)(i % 3 + 1) * (i < 3 ? 10 : 20);
+
+		rig_text(&r, "workload", workload[i / 3]);
+		rig_number(&r, "gpus_used", 1);
+		rig_number(&r, "benchmark.request_rate", rate);
+		rig_number(&r, "request_throughput", rate);
+		rig_number(&r, "p99_ttft_ms", 250 * (double)(i % 3 + 1));
+		rig_number(&r, "completed", 10);
+		rig_run(&r, 0);
+	}
+	v = rig_ask(&r, analyse_capacity, ASK);
+	assert_int_equal(rig_count(v, "configurations"), 2);
+	rig_near(v, "configurations/0/rate_per_server/value", 40);
+	rig_same(v, "configurations/1/name", "m 32 in");
+	rig_near(v, "configurations/1/rate_per_server/value", 20);
+	rig_end(&r);
+}
+
 /* Metadata and arguments outside the usual list tell configurations apart. */
 static void other_columns(void **state)
 {
@@ -813,7 +842,7 @@ int main(void)
 		cmocka_unit_test(changes_with), cmocka_unit_test(only_valid),
 		cmocka_unit_test(impact_corners),
 		cmocka_unit_test(scaling), cmocka_unit_test(capacity),
-		cmocka_unit_test(other_columns),
+		cmocka_unit_test(other_workloads), cmocka_unit_test(other_columns),
 		cmocka_unit_test(newest_version), cmocka_unit_test(newest_commit),
 		cmocka_unit_test(repeats),
 		cmocka_unit_test(failing_loads), cmocka_unit_test(gpus_that_no_run_says),

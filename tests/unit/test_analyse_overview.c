@@ -383,33 +383,6 @@ static void degraded_leads(void **state)
 	rig_end(&r);
 }
 
-/* The results of vLLM's client have no verdict: their failed requests judge them. */
-static void failed_requests_judge(void **state)
-{
-	static const struct { double failed; bool is_degraded; unsigned invalid; } row[] = {
-		{ 0, false, 0 }, { 1, false, 0 }, { 2, true, 0 }, { 50, true, 0 }, { 51, false, 1 },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
-		struct json_value *v;
-		struct rig r;
-
-		rig_begin(&r);
-		rig_text(&r, "workload", "Llama-8B");
-		rig_text(&r, "status", "partial");
-		rig_number(&r, "load", 8);
-		rig_number(&r, "tokens_per_s_per_gpu", 100);
-		rig_number(&r, "failed", row[i].failed);
-		rig_number(&r, "completed", 100 - row[i].failed);
-		rig_run(&r, 0);
-		v = rig_ask(&r, analyse_overview, "{}");
-		assert_int_equal(is_true(v, "rows/0/cells/0/is_degraded"), row[i].is_degraded);
-		rig_near(v, "rows/0/cells/0/invalid", row[i].invalid);
-		rig_end(&r);
-	}
-}
-
 /* A cell with nothing but INVALID runs names them. */
 static void all_invalid(void **state)
 {
@@ -453,6 +426,13 @@ static void few_runs(void **state)
 	assert_int_equal(rig_count(v, "latest"), 1);
 	rig_near(v, "latest/0/runs", 1);
 	rig_near(v, "latest/0/time", 1001);
+	/* Runs that do not say when they were measured, such as those of bench throughput. */
+	rig_text(&r, "suite", "offline");
+	rig_run(&r, 0);
+	v = rig_ask(&r, analyse_overview, "{}");
+	rig_near(v, "latest/0/time", 1001);
+	rig_same(v, "latest/1/suite", "offline");
+	rig_near(v, "latest/1/time", NAN);
 	rig_end(&r);
 }
 
@@ -469,9 +449,14 @@ static void default_workload(void **state)
 	for (int i = 0; i < 4; i++)
 		make(&r, (struct made){ .workload = "grid", .gpu = i % 2 ? "h100" : "b200",
 					.tp = 1 + i / 2, .load = 8, .user = 50, .gpu_rate = 100 });
+	/* Without a run that counts, a workload is not the first one. */
+	for (int i = 0; i < 8; i++)
+		make(&r, (struct made){ .workload = "broken", .gpu = i % 2 ? "h100" : "b200",
+					.tp = 1 + i / 2, .load = 8, .user = 50, .gpu_rate = 100,
+					.invalid = "output_throughput,tpot" });
 	v = rig_ask(&r, analyse_overview, "{}");
 	rig_same(v, "workload", "grid");
-	rig_near(v, "runs", 24);
+	rig_near(v, "runs", 32);
 	rig_near(v, "rows/0/cells/0/tokens_per_s_per_gpu", 100);
 	v = rig_ask(&r, analyse_overview, "{\"workload\": \"history\"}");
 	rig_near(v, "rows/0/cells/0/tokens_per_s_per_gpu", 709.5);
@@ -657,7 +642,7 @@ int main(void)
 		cmocka_unit_test(invalid_would_lead), cmocka_unit_test(newer_is_invalid),
 		cmocka_unit_test(newer_throughput_is_invalid),
 		cmocka_unit_test(failed_lacks_facts), cmocka_unit_test(unknown_machine),
-		cmocka_unit_test(degraded_leads), cmocka_unit_test(failed_requests_judge),
+		cmocka_unit_test(degraded_leads),
 		cmocka_unit_test(all_invalid), cmocka_unit_test(few_runs),
 		cmocka_unit_test(default_workload), cmocka_unit_test(changes),
 		cmocka_unit_test(versions), cmocka_unit_test(versions_alike),

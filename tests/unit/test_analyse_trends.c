@@ -342,6 +342,12 @@ static void corners(void **state)
 		rig_number(&r, "timestamp", 1e9 + i);
 		rig_number(&r, "median_ttft_ms", i < 6 ? 10 : 20);
 		rig_number(&r, "same", 7);
+		rig_text(&r, "server.model", "m");
+		rig_text(&r, "mode", "serve");
+		rig_text(&r, "measured_lengths", "about 512 in, 128 out");
+		rig_number(&r, "completed", 100);
+		rig_number(&r, "total_input_tokens", 50040);
+		rig_number(&r, "total_output_tokens", 12960);
 		rig_run(&r, 0);
 		if (!i) {
 			v = rig_ask(&r, analyse_trends, "{\"metric\": \"median_ttft_ms\"}");
@@ -353,10 +359,13 @@ static void corners(void **state)
 	rig_same(v, "axis", "time");
 	rig_near(v, "series/0/changes/0/effect", 1);
 	rig_same(v, "series/0/changes/0/verdict", "worse");
+	assert_non_null(strstr(rig_at(v, "series/0/changes/0/command")->text.p,
+			       " --model m --random-input-len 500 --random-output-len 130"));
 	v = rig_ask(&r, analyse_trends, "{\"metric\": \"same\", \"effect\": 0}");
 	assert_int_equal(rig_count(v, "series/0/changes"), 0);
 	rig_refused(&r, analyse_trends, "{}", "/metric");
 	rig_refused(&r, analyse_trends, "{\"metric\": 3}", "/metric");
+	rig_refused(&r, analyse_trends, "{\"metric\": \"server.model\"}", "/metric");
 	rig_refused(&r, analyse_trends, "{\"metric\": \"a\", \"axis\": \"x\"}", "/axis");
 	rig_refused(&r, analyse_trends, "{\"metric\": \"a\", \"level\": 2}", "/level");
 	rig_refused(&r, analyse_trends, "{\"metric\": \"a\", \"window\": 3}", "/window");

@@ -15,7 +15,7 @@
 
 /*
  * A run: NAME=VALUE, parted by blanks; a value that is a number is one, unless ' is before it; _ in
- * a text is a blank.
+ * a text is a blank; true is a switch.
  */
 struct run {
 	struct arena a;
@@ -36,6 +36,10 @@ static void make(struct run *r, const char *text)
 
 		assert_in_range(r->row.n, 1, CELLS_MAX);
 		c->column = name;
+		if (str_is(value, "true")) {
+			c->value = (struct value){ .kind = VALUE_BOOL, .is_true = true };
+			continue;
+		}
 		c->value.kind = str_to_f64(value, &c->value.number) ? VALUE_NUMBER : VALUE_TEXT;
 		if (c->value.kind == VALUE_NUMBER)
 			continue;
@@ -125,6 +129,28 @@ static void gpus(void **state)
 	expect_number("gpus=4 output_throughput=0", "tokens_per_s_per_gpu", 0);
 }
 
+/* A result without a verdict is judged by its failed requests. */
+static void verdicts(void **state)
+{
+	static const struct { const char *run, *verdict; } rows[] = {
+		{ "completed=100 failed=0", NULL },
+		{ "completed=99 failed=1", NULL },
+		{ "completed=98 failed=2", "DEGRADED" },
+		{ "completed=50 failed=50 status=partial", "DEGRADED" },
+		{ "completed=49 failed=51", "INVALID" },
+		{ "completed=0 failed=100 status=completed", "INVALID" },
+		{ "completed=49 failed=51 status=failed", NULL },
+		{ "completed=49 failed=51 verdict=VALID", "VALID" },
+		{ "completed=49", NULL }, { "failed=51", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		expect(rows[i].run, "verdict", rows[i].verdict);
+	expect("completed=49 failed=51", "trust.reasons", "failures");
+	expect("completed=49 failed=51 verdict=VALID", "trust.reasons", NULL);
+}
+
 static void models(void **state)
 {
 	(void)state;
@@ -207,6 +233,21 @@ static void workloads(void **state)
 		{ "server.model=m benchmark.dataset_name=random benchmark.input_len=512 "
 		  "benchmark.random_input_len=256 benchmark.random_prefix_len=64 "
 		  "benchmark.random_range_ratio=0.2", "m" DOT "random 512 in, prefix 64, range 0.2" },
+		/* What else makes other requests of the same lengths. */
+		{ "benchmark.dataset_name=random benchmark.random_input_len=32 benchmark.random_output_len=8 "
+		  "benchmark.random_input_len_dist=lognormal:200,0.5", "random lognormal:200,0.5 in, 8 out" },
+		{ "benchmark.dataset_name=random benchmark.random_input_len=32 benchmark.multi_turn=true "
+		  "benchmark.multi_turn_num_turns=3", "random 32 in, 3 turns" },
+		{ "benchmark.dataset_name=random benchmark.multi_turn=true benchmark.multi_turn_num_turns=3 "
+		  "benchmark.multi_turn_turns_dist=uniform:2,9", "random, uniform:2,9 turns" },
+		{ "benchmark.dataset_name=random benchmark.multi_turn=true", "random, several turns" },
+		{ "benchmark.dataset_name=random benchmark.random_cache_ratio=0.5 "
+		  "benchmark.random_cache_hit_fraction=0.25 benchmark.multi_turn_num_turns=3 "
+		  "benchmark.speedup=2", "random, cache ratio 0.5, cache hits 0.25" },
+		{ "benchmark.dataset_name=trace benchmark.dataset_path=/a/t.jsonl benchmark.speedup=1",
+		  "trace t.jsonl" },
+		{ "benchmark.dataset_name=trace benchmark.dataset_path=/a/t.jsonl benchmark.speedup=2",
+		  "trace t.jsonl, speedup 2" },
 		{ "benchmark.dataset_name=random-mm benchmark.random_input_len=128",
 		  "random-mm 128 in" },
 		{ "benchmark.dataset_name=sonnet benchmark.sonnet_input_len=550 "
@@ -389,9 +430,10 @@ static void roles(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(gpus), cmocka_unit_test(models), cmocka_unit_test(speeds),
-		cmocka_unit_test(power), cmocka_unit_test(loads), cmocka_unit_test(workloads),
-		cmocka_unit_test(in_the_index), cmocka_unit_test(names),
+		cmocka_unit_test(gpus), cmocka_unit_test(verdicts), cmocka_unit_test(models),
+		cmocka_unit_test(speeds), cmocka_unit_test(power), cmocka_unit_test(loads),
+		cmocka_unit_test(workloads), cmocka_unit_test(in_the_index),
+		cmocka_unit_test(names),
 		cmocka_unit_test(configurations), cmocka_unit_test(roles),
 	};
 

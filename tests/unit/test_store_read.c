@@ -148,6 +148,7 @@ static const struct {
 	  { "name='serving_c'", "server.model='m'", "tags.server_command=absent" } },
 	{ "an offline run's machine, starts and times of requests", "",
 	  "{\"elapsed_time\": 2, \"requests_per_second\": 5, \"profllm\": {\"command\": \"throughput\", "
+	  "\"stop_ns\": 1500000000000000000, "
 	  "\"host\": {\"cpu\": \"c\", \"cpus\": 8, \"memory_bytes\": 1024, \"kernel\": \"6.1\", "
 	  "\"machine\": \"x86_64\", \"odd\": 1}, \"load\": {\"ready_s\": 3.5}, \"cold\": {\"ready_s\": "
 	  "{\"mean\": 9}, \"phases\": {\"weights\": {\"mean\": 4}}}, \"request_time_percentiles\": "
@@ -158,7 +159,8 @@ static const struct {
 	    "hardware.os.kernel='6.1'", "hardware.cpu.architecture='x86_64'", "server_startup_s=3.5",
 	    "client.cold.ready_s=9.0", "client.cold.weights=4.0", "p50_e2el_ms=500.0",
 	    "p99.9_e2el_ms=2000.0", "p90_e2el_ms=absent", "provenance.engine_commit='c0'",
-	    "derived.x=2.0", "client.runs=3.0", "client.told=absent", "min_latency=0.25" } },
+	    "derived.x=2.0", "client.runs=3.0", "client.told=absent", "min_latency=0.25",
+	    "timestamp=1500000000.0" } },
 	{ "a document that failed", "", "{\"config\": {\"name\": \"x\"}, \"results\": null, "
 	  "\"status\": \"failed\", \"trust\": null, \"system\": null, \"error\": {\"stage\": \"start\"}}",
 	  "profllm", 1, { "status='failed'", "error_stage='start'", "name='x'", "verdict=absent" } },
@@ -640,6 +642,9 @@ static const struct {
 	{ "an object of nothing", STR("{}"), "no result that is known", { 0 } },
 	{ "an answer of bench ab", STR("{\"command\": \"bench ab\", \"A\": \"http://a\"}"),
 	  "holds no run of either. Measure each server with", { 0 } },
+	{ "an answer of a search", STR("{\"command\": \"bench serve --find-max-rate\", \"capacity\": {}}"),
+	  "the answer of a search, which holds no run", { 0 } },
+	{ "a store", STR("SQLite format 3\0\x10"), "a store or the backup of one", { 0 } },
 	{ "a line of export", STR("{\"id\": 7, \"run_id\": \"a\", \"request_throughput\": 1.5}"),
 	  "columns of a run but not its document. Ingest the result files, or move", { 0 } },
 	{ "another file", STR("{\"name\": \"package\", \"version\": \"1\"}"),

@@ -341,7 +341,7 @@ static inline void verb_replace(struct buf *b, const char *what, const char *wit
  */
 static const char *const verb_varies[] = {
 	"100% 1/1 [", "100% 2/2 [", "100% 6/6 [", "100% 8/8 [", /* a busy machine takes seconds */
-	"\"cpu\": ", ".host.", "profllm.date = ", "\"cpus\": ", "\"memory_bytes\": ",
+	"\"cpu\": ", ".host.", "profllm.date = ", "\"stop_ns\": ", "stop_ns = ", "\"cpus\": ", "\"memory_bytes\": ",
 	"\"kernel\": ", "\"machine\": ",
 	"\"hostname\": ", "\"spawn_s\": ", "\"ready_s\": ", "\"date\": ", "\"timestamp\": ",
 };

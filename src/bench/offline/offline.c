@@ -315,6 +315,7 @@ static void put_host(struct json_writer *w)
 void offline_reported(struct json_writer *w, const struct offline_reported *t)
 {
 	put_text(w, "version", PROFLLM_VERSION);
+	json_member_int(w, "stop_ns", clock_real_ns());
 	put_text(w, "command", t->command);
 	put_text(w, "backend", t->backend);
 	if (t->about) {

@@ -364,8 +364,12 @@ static void say_failure(struct reporter *r)
 	if (!*why || r->has_warned)
 		return;
 	r->has_warned = true;
-	buf_printf(&text, "--dashboard: %s does not show this run (%s); the run goes on without it",
-		   r->address, why);
+	if (!r->is_on && *r->id && !r->is_delivered)
+		buf_printf(&text, "--dashboard: %s did not take the result of this run (%s), so it is not "
+			   "stored there", r->address, why);
+	else
+		buf_printf(&text, "--dashboard: %s does not show this run (%s); the run goes on without it",
+			   r->address, why);
 	r->o.warn(r->o.self, text.data);
 	buf_release(&text);
 }

@@ -817,7 +817,7 @@ static int ingest(struct ingest *g, struct err *e)
 		rc = attach(g, e);
 	ingest_bar_clear(g);
 	ingest_say_notes(g);
-	if (g->o->paths.n && g->files)
+	if (g->o->paths.n && (g->files || (rc == 0 && !g->o->is_watching)))
 		ingest_tell_all(g);
 	if (g->batch)
 		batch_empty(g->batch);

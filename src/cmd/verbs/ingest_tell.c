@@ -237,7 +237,9 @@ void ingest_tell_all(struct ingest *g)
 			json_member_int(&w, outcome_name(k), (int64_t)g->files_of[k]);
 		json_end_object(&w);
 	} else {
-		buf_printf(&text, "%zu %s", g->files, g->files == 1 ? "file" : "files");
+		buf_printf(&text, "%zu %s%s", g->files, g->files == 1 ? "file" : "files", g->files ? "" :
+			   ": in folders, results are looked for in files named *.json, *.jsonl and *.ndjson, "
+			   "also *.gz and *.zst of these");
 		for (int k = 0; k < INGEST_OUTCOMES; k++)
 			if (g->files_of[k]) {
 				buf_printf(&text, "%s%zu %s", between, g->files_of[k], outcome_name(k));

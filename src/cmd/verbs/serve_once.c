@@ -35,6 +35,7 @@ struct talk {
 	const struct serve_opts *opts;
 	const struct serve_derived *derived;
 	struct repeat runs;
+	struct buf runs_json; /* of several: a part of the result that is saved and sent */
 	struct target target; /* the result's file, which plots are named after */
 	struct err err; /* of storing what was measured */
 	struct slo slo; /* --slo; n 0: no limits */
@@ -393,7 +394,7 @@ static int finish(struct talk *talk)
 {
 	const struct serve_opts *o = talk->opts;
 	struct repeat_run *saved = repeat_median(&talk->runs);
-	struct buf table = { 0 }, json = { 0 };
+	struct buf table = { 0 };
 	struct err e = { 0 };
 	int status;
 
@@ -402,8 +403,8 @@ static int finish(struct talk *talk)
 		cli_answer(buf_str(&table), o->quiet, &e);
 		add_error(&talk->err, &e);
 		e = (struct err){ 0 };
-		repeat_json(&talk->runs, &json);
-		saved->scored.meta.facts.load.runs = buf_str(&json);
+		repeat_json(&talk->runs, &talk->runs_json);
+		saved->scored.meta.facts.load.runs = buf_str(&talk->runs_json);
 	}
 	if (talk->target.path) {
 		struct plots plots = plots_of(o, talk->derived);
@@ -422,7 +423,6 @@ static int finish(struct talk *talk)
 	save_detailed(o, &saved->scored, &e);
 	add_error(&talk->err, &e);
 	buf_release(&table);
-	buf_release(&json);
 	status = talk->err.code ? 1 : status_of(o, &talk->runs);
 	return judge(talk, &saved->scored, status == 0 && talk->is_not_held ? EXIT_STRICT : status);
 }
@@ -570,6 +570,7 @@ static int run(const struct serve_opts *o, const struct serve_derived *d, const 
 	add_error(e, &talk.err);
 	add_error(e, &undumped);
 	end_report(&talk, e);
+	buf_release(&talk.runs_json);
 	target_release(&talk.target);
 	repeat_release(&talk.runs);
 	point_release(&point);

@@ -23,6 +23,7 @@
 /* ---- where the program lies ---- */
 
 #define OWN "/proc/self/exe"
+#define REPLACED " (deleted)" /* what the kernel adds to the name of a removed program */
 
 /* The file this code was loaded from: a library. NULL: it is part of the program. */
 static const char *library(void)
@@ -82,13 +83,20 @@ int program_path(struct buf *out, struct err *e)
 {
 	const char *lib = library();
 	char path[4096];
+	struct str own;
 	ssize_t n;
 
 	if (lib)
 		return find(lib, out, e);
-	n = readlink(OWN, path, sizeof(path));
+	n = readlink(OWN, path, sizeof(path) - 1);
+	own = n > 0 ? (struct str){ path, (size_t)n } : STR(OWN);
+	/* Another one was installed in its place meanwhile: the one that has the name now. */
+	if (str_ends(own, STR(REPLACED))) {
+		path[own.n - strlen(REPLACED)] = 0;
+		own = is_program(path) ? str_of(path) : STR(OWN);
+	}
 	buf_reset(out);
-	buf_add_str(out, n > 0 ? (struct str){ path, (size_t)n } : STR(OWN));
+	buf_add_str(out, own);
 	return 0;
 }
 

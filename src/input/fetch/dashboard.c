@@ -329,6 +329,12 @@ void dashboard_add_answer(const struct fetch_reply *r, struct buf *out)
 	else if (!is_page(body))
 		detail = body;
 	detail.n = detail.n < ANSWER_BYTES_SHOWN ? detail.n : ANSWER_BYTES_SHOWN;
+	/* What the dashboard says is for people with a browser. */
+	if (r->status == 401 && detail.n)
+		detail = str_starts(detail, STR("this token is not")) ?
+			STR("the token is not one of this dashboard's") :
+			STR("a token is needed: --token-file names its file; for --dashboard it is in "
+			    DASHBOARD_TOKEN_VARIABLE);
 	buf_printf(out, "answered %ld", r->status);
 	if (r->redirect.len)
 		buf_printf(out, ": it redirects to %s; name that address", r->redirect.data);

@@ -22,7 +22,7 @@
 struct notes;
 
 /* Verdict columns of runs: the values of counted_columns, one per run. */
-#define COUNTED_COLUMNS 6
+#define COUNTED_COLUMNS 5
 extern const struct str counted_columns[COUNTED_COLUMNS];
 struct verdicts {
 	const struct value *value[COUNTED_COLUMNS];
@@ -81,6 +81,8 @@ __attribute__((format(printf, 3, 4)))
 int parts_refuse(struct err *e, const char *pointer, const char *fmt, ...);
 /* The name of a required column. */
 int parts_column(const struct analyse_request *r, const char *key, struct str *out, struct err *e);
+/* The same of one with numbers. */
+int parts_metric(const struct analyse_request *r, const char *key, struct str *out, struct err *e);
 /* A list of columns, or one as a text; n is 0 when missing. */
 int parts_columns(const struct analyse_request *r, const char *key, struct str **out, size_t *n,
 		  struct err *e);
@@ -492,6 +494,9 @@ void setups_put_unpriced(struct json_writer *w, const struct setups *s);
 int setups_legend(struct setups *s, size_t metric, struct err *e);
 /* counts: of each row, whether it counts in the search for the newest version. */
 struct setup_point *setups_points(const struct setups *s, const bool *counts, size_t *n);
+/* A tag in which runs of one point differ, so that its medians join them; empty: none. */
+struct str setups_mixed(const struct setups *s, const struct setup_point *p, size_t n_points,
+			const bool *counts);
 struct folded setups_fold(const struct setups *s, const struct setup_point *p, size_t metric,
 			  const bool *keep);
 /* The place in p->member of the run to open for a median: the kept one nearest to it; else p->n. */

@@ -153,8 +153,8 @@ static const char *const configuration_default[] = {
 	"benchmark.input_len", "benchmark.output_len", NULL,
 };
 /* After those; each is only used where it tells some apart that the others do not. */
-static const char *const configuration_last[] = { "gpu_model", "gpus_used", NULL };
-#define LAST_MAX 2
+static const char *const configuration_last[] = { "gpu_model", "gpus_used", "workload", NULL };
+#define LAST_MAX 3
 
 /* ---- searches ---- */
 

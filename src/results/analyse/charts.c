@@ -41,7 +41,7 @@ struct cloud {
 static int read_cloud(const struct analyse_request *r, const struct str *front, size_t n,
 		      struct cloud *c, struct err *e)
 {
-	if (parts_column(r, "x", &c->x, e) < 0 || parts_column(r, "y", &c->y, e) < 0)
+	if (parts_metric(r, "x", &c->x, e) < 0 || parts_metric(r, "y", &c->y, e) < 0)
 		return -1;
 	c->n_front = n;
 	c->column = arena_alloc(r->arena, (n + 2) * sizeof(*c->column));
@@ -287,7 +287,7 @@ int analyse_distribution(const struct analyse_request *r, struct json_writer *w,
 	size_t n, kept = 0;
 	bool *keep;
 
-	if (parts_column(r, "metric", &metric, e) < 0 ||
+	if (parts_metric(r, "metric", &metric, e) < 0 ||
 	    parts_columns(r, "group", &group, &n, e) < 0)
 		return -1;
 	column = arena_alloc(r->arena, (n + 1) * sizeof(*column));
@@ -567,7 +567,7 @@ static int read_request(struct scaling *s, struct err *e)
 	struct str *given;
 	size_t n;
 
-	if (parts_column(s->r, "metric", &s->metric, e) < 0 ||
+	if (parts_metric(s->r, "metric", &s->metric, e) < 0 ||
 	    parts_column(s->r, "by", &s->by, e) < 0 ||
 	    parts_columns(s->r, "series", &given, &n, e) < 0)
 		return -1;

@@ -232,9 +232,10 @@ static int by_configurations(const void *x, const void *y)
 /* Columns of the first look at all workloads: workload, time, two results, what differs. */
 enum { FIRST_WORKLOAD, FIRST_TIME, FIRST_RESULT, FIRST_COLUMNS = FIRST_RESULT + 2 };
 
-static void count_configurations(struct setups *s, const struct rows *rows, size_t n_differs,
-				 const uint32_t *workload)
+static void count_configurations(struct setups *s, const struct rows *rows, struct str result,
+				 size_t n_differs, const uint32_t *workload)
 {
+	const struct counting of[] = { counting_of(result), counting_of(STR("output_throughput")) };
 	struct arena *a = s->r->arena;
 	uint32_t *group = arena_alloc(a, (rows->n + 1) * sizeof(*group)), codes, count = 0;
 	bool *is_counted;
@@ -247,8 +248,12 @@ static void count_configurations(struct setups *s, const struct rows *rows, size
 	}
 	is_counted = arena_alloc(a, (count > s->n_workloads ? count : s->n_workloads) + 1);
 	for (size_t i = 0; i < rows->n; i++) {
-		if (is_counted[group[i]] || (isnan(parts_number_at(rows, FIRST_RESULT, i)) &&
-					     isnan(parts_number_at(rows, FIRST_RESULT + 1, i))))
+		bool counts = false;
+
+		for (size_t k = 0; k < 2; k++)
+			counts |= counts_for(&of[k], &rows->verdicts, i,
+					     parts_number_at(rows, FIRST_RESULT + k, i)) == COUNTS;
+		if (!counts || is_counted[group[i]])
 			continue;
 		is_counted[group[i]] = true;
 		s->workload[workload[i]].configurations++;
@@ -289,7 +294,7 @@ static int find_workloads(struct setups *s, const struct filter *f, struct str r
 		}
 		w->newest_s = at > w->newest_s ? at : w->newest_s;
 	}
-	count_configurations(s, &rows, n, code);
+	count_configurations(s, &rows, result, n, code);
 	if (s->n_workloads)
 		qsort(s->workload, s->n_workloads, sizeof(*s->workload), by_configurations);
 	return 0;
@@ -726,6 +731,62 @@ struct setup_point *setups_points(const struct setups *s, const bool *counts, si
 	if (*n)
 		qsort(out, *n, sizeof(*out), by_line);
 	return out;
+}
+
+/* ---- runs of a point that are no repeats ---- */
+
+#define TAGS_MAX 8         /* that are looked at */
+#define TAG_VALUES_MAX 24  /* more are dates and numbers of runs */
+
+/* Tags that make no configuration, such as names that users give to what they compare. */
+static size_t tags_of(const struct setups *s, struct str out[static TAGS_MAX])
+{
+	size_t count, n = 0;
+	const struct column_info *info = index_columns(s->r->view, &count);
+
+	for (size_t i = 0; i < count && n < TAGS_MAX; i++)
+		if (str_starts(info[i].name, STR("tags.")) && info[i].distinct > 1 &&
+		    info[i].distinct <= TAG_VALUES_MAX && series_role(info[i].name) != SERIES_KEY)
+			out[n++] = info[i].name;
+	return n;
+}
+
+/*
+ * Whether runs of the point differ in a tag, two with one value and another with another: a value
+ * for each run is a number of repeats.
+ */
+static bool is_mixed(const struct setup_point *p, const bool *counts, const struct value *tag,
+		     struct arena *a)
+{
+	struct value *v = arena_alloc(a, (p->n + 1) * sizeof(*v));
+	uint32_t *code, n_codes, *seen;
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n; i++)
+		if (counts[p->member[i]])
+			v[n++] = tag[p->member[i]];
+	code = setups_codes(a, v, n, &n_codes);
+	seen = arena_alloc(a, (n_codes + 1) * sizeof(*seen));
+	for (size_t i = 0; i < n && n_codes > 1; i++)
+		if (++seen[code[i]] > 1)
+			return true;
+	return false;
+}
+
+struct str setups_mixed(const struct setups *s, const struct setup_point *p, size_t n_points,
+			const bool *counts)
+{
+	struct str tag[TAGS_MAX];
+	size_t n = tags_of(s, tag);
+	struct rows rows;
+
+	if (!n || parts_select_by(s->r, s->filter, tag, n, &rows, NULL) < 0 || rows.n != s->rows.n)
+		return STR("");
+	for (size_t c = 0; c < n; c++)
+		for (size_t i = 0; i < n_points; i++)
+			if (is_mixed(&p[i], counts, rows.value + c * rows.n, s->r->arena))
+				return tag[c];
+	return STR("");
 }
 
 /*

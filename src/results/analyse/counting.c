@@ -14,16 +14,11 @@
 
 #define NAMED_MAX 4 /* metrics in a note */
 
-/* Shares of failed requests, as bench serve has them (trust.h). */
-#define FAILED_DEGRADED 0.01
-#define FAILED_INVALID 0.50
-
-enum { STATUS, COMPLETED, VERDICT, INVALID, DEGRADED, FAILED };
+enum { STATUS, COMPLETED, VERDICT, INVALID, DEGRADED };
 
 const struct str counted_columns[COUNTED_COLUMNS] = {
 	[STATUS] = { "status", 6 }, [COMPLETED] = { "completed", 9 }, [VERDICT] = { "verdict", 7 },
 	[INVALID] = { "trust.invalid", 13 }, [DEGRADED] = { "trust.degraded", 14 },
-	[FAILED] = { "failed", 6 },
 };
 
 /* ---- which metric a column is of ---- */
@@ -112,20 +107,6 @@ static bool has_failed(const struct verdicts *j, size_t run)
 	       (completed.kind == VALUE_NUMBER && completed.number <= 0);
 }
 
-/* A result without a verdict, such as that of vLLM's client, is judged by its failed requests. */
-static bool is_judged_by_failures(const struct verdicts *j, size_t run, const char *verdict)
-{
-	struct value failed = j->value[FAILED][run], done = j->value[COMPLETED][run];
-	double share;
-
-	if (failed.kind != VALUE_NUMBER || done.kind != VALUE_NUMBER || failed.number <= 0)
-		return false;
-	share = failed.number / (failed.number + done.number);
-	if (share > FAILED_INVALID)
-		return strcmp(verdict, "INVALID") == 0;
-	return share > FAILED_DEGRADED && strcmp(verdict, "DEGRADED") == 0;
-}
-
 /* Without a list the verdict applies to every metric. */
 static bool is_judged(const struct counting *c, const struct verdicts *j, size_t run, int list,
 		      const char *verdict)
@@ -134,9 +115,7 @@ static bool is_judged(const struct counting *c, const struct verdicts *j, size_t
 		return formula_is(c->metric) ?
 		       is_any_listed(j->value[list][run], c->metric) :
 		       is_listed(j->value[list][run], c->judged);
-	if (value_is_missing(j->value[VERDICT][run]) && !c->is_of_failures)
-		return is_judged_by_failures(j, run, verdict);
-	return value_is_text(j->value[VERDICT][run], verdict);
+	return !c->is_of_failures && value_is_text(j->value[VERDICT][run], verdict);
 }
 
 enum counts counts_for(const struct counting *c, const struct verdicts *j, size_t run, double v)

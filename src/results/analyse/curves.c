@@ -55,7 +55,7 @@ static int read_axis(const struct curves *c, const char *key, const char *otherw
 	const struct json_value *v = json_get(c->r->body, key);
 
 	*out = str_of(otherwise);
-	return !v || v->kind == JSON_NULL ? 0 : parts_column(c->r, key, out, e);
+	return !v || v->kind == JSON_NULL ? 0 : parts_metric(c->r, key, out, e);
 }
 
 static int read_setups(struct curves *c, const struct str axis[2], struct err *e)
@@ -550,6 +550,22 @@ static void add_leading(struct buf *b, const struct curves *c)
 	}
 }
 
+static void add_degraded(struct buf *b, const struct curves *c)
+{
+	size_t n = 0, degraded = 0;
+
+	for (size_t i = 0; i < c->n_drawn; i++) {
+		n += c->drawn[i].is_best;
+		degraded += c->drawn[i].is_best && c->drawn[i].is_degraded;
+	}
+	if (degraded && n == 1)
+		buf_add_text(b, " It is DEGRADED.");
+	else if (degraded)
+		buf_printf(b, " %s of the %s points that lead %s DEGRADED.",
+			   arena_count(c->r->arena, degraded), arena_count(c->r->arena, n),
+			   degraded == 1 ? "is" : "are");
+}
+
 static const char *sentence_of(const struct curves *c)
 {
 	struct buf b = { 0 };
@@ -564,6 +580,7 @@ static const char *sentence_of(const struct curves *c)
 		add_ends(&b, c);
 	else
 		add_leading(&b, c);
+	add_degraded(&b, c);
 	if (c->would_lead)
 		buf_printf(&b, " %s INVALID run%s %s, and %s would lead.",
 			   arena_count(c->r->arena, c->invalid),
@@ -844,6 +861,7 @@ static size_t rows_assumed(const struct curves *c)
 
 static void put_left_out(struct curves *c, struct json_writer *w)
 {
+	struct str mixed = setups_mixed(&c->s, c->point, c->n_points, c->keep);
 	struct arena *a = c->s.r->arena;
 
 	json_member_object(w, "left_out");
@@ -859,6 +877,9 @@ static void put_left_out(struct curves *c, struct json_writer *w)
 	if (rows_assumed(c))
 		parts_note(&c->notes, "power was not measured in %s of the runs: that of the boards is "
 			   "assumed there", arena_count(a, rows_assumed(c)));
+	if (mixed.n)
+		parts_note(&c->notes, "points are medians over runs that differ in %.*s: color by it, or "
+			   "filter by one value", (int)mixed.n, mixed.p);
 	if (c->older)
 		parts_note(&c->notes, "Each point shows its newest version; %s run%s of older versions %s "
 			   "left out", arena_count(a, c->older), c->older == 1 ? "" : "s",

@@ -408,7 +408,7 @@ static int read_metric(struct impact *m, struct err *e)
 	size_t missing = 0;
 	bool *keep;
 
-	if (parts_column(m->r, "metric", &m->metric, e) < 0 ||
+	if (parts_metric(m->r, "metric", &m->metric, e) < 0 ||
 	    parts_select(m->r, &m->metric, 1, &rows, e) < 0 ||
 	    filter_read(json_get(m->r->body, "filter"), "/filter", m->r->arena, &m->filter, e) < 0)
 		return -1;
@@ -794,6 +794,15 @@ static size_t put_confounded(const struct impact *m, struct json_writer *w, size
 	return n;
 }
 
+/* Whether configurations that are equal otherwise show that the parameter matters. */
+static bool has_effect(const struct impact *m, size_t parameter)
+{
+	for (size_t i = 0; i < m->n_steps; i++)
+		if (m->step[i].parameter == parameter && m->step[i].low * m->step[i].high > 0)
+			return true;
+	return false;
+}
+
 static void put_parameter(const struct impact *m, struct json_writer *w, size_t at)
 {
 	const struct parameter *q = &m->of[at];
@@ -808,7 +817,9 @@ static void put_parameter(const struct impact *m, struct json_writer *w, size_t 
 	parts_put_number(w, "effect", effect_of(q));
 	together = put_confounded(m, w, at);
 	json_member_text(w, "note", isnan(q->o.p) ? "too few runs of each value to decide" :
-		       !(q->q <= ALPHA) ? "no evidence that it matters" :
+		       !(q->q <= ALPHA) ?
+		       has_effect(m, at) ? "little next to what the others change; with everything else "
+					   "equal it matters" : "no evidence that it matters" :
 		       together ? "changes together with others: which of them matters cannot be decided "
 				  "from these runs" : NULL);
 	json_end_object(w);

@@ -52,6 +52,7 @@ struct overview {
 	struct setup_point *point;   /* with the newest version that has any result */
 	struct setup_point *of_metric[METRICS]; /* newest that has the metric; NULL: unread */
 	size_t n_points;
+	struct str mixed;            /* setups_mixed */
 	struct value load_kind;      /* of all loads */
 	double load[LOADS_SHOWN];    /* NAN: whatever was measured */
 	size_t n_loads, rank[LOADS_SHOWN];
@@ -616,6 +617,9 @@ static const char *sentence_of(const struct overview *o)
 		buf_add_text(&b, " INVALID runs that would lead are left out.");
 	if (o->wanted == KW && o->s.is_assumed)
 		buf_add_text(&b, " Where power was not measured, that of the boards is assumed.");
+	if (o->mixed.n)
+		buf_printf(&b, " Numbers are medians over runs that differ in %.*s: filter by one value.",
+			   (int)o->mixed.n, o->mixed.p);
 	return arena_take(o->r->arena, &b).p;
 }
 
@@ -809,6 +813,8 @@ static int by_newest(const void *x, const void *y)
 {
 	const struct suite *a = x, *b = y;
 
+	if (isnan(a->newest_s) || isnan(b->newest_s))
+		return !isnan(b->newest_s) - !isnan(a->newest_s);
 	return a->newest_s < b->newest_s ? 1 : a->newest_s > b->newest_s ? -1 : 0;
 }
 
@@ -829,8 +835,7 @@ static int put_latest(const struct overview *o, struct json_writer *w, struct er
 		double at = parts_number_at(&rows, 1, i);
 
 		s->name = rows.value[i];
-		s->newest_s = at > s->newest_s ? at : s->newest_s;
-		s->runs++;
+		s->newest_s = !s->runs++ ? at : fmax(at, s->newest_s); /* NAN: no run has a time */
 	}
 	if (n)
 		qsort(suite, n, sizeof(*suite), by_newest);
@@ -861,6 +866,7 @@ int analyse_overview(const struct analyse_request *r, struct json_writer *w, str
 	if (setups_legend(&o.s, has_any(&o, GPU) ? GPU : OUTPUT, e) < 0)
 		return -1;
 	o.point = setups_points(&o.s, counts, &o.n_points);
+	o.mixed = setups_mixed(&o.s, o.point, o.n_points, counts);
 	keep_loads_of_one_kind(&o, o.point);
 	choose_loads(&o);
 	choose_ranks(&o);

@@ -37,6 +37,19 @@ int parts_column(const struct analyse_request *r, const char *key, struct str *o
 	return 0;
 }
 
+int parts_metric(const struct analyse_request *r, const char *key, struct str *out, struct err *e)
+{
+	const struct column_info *info;
+
+	if (parts_column(r, key, out, e) < 0)
+		return -1;
+	info = index_column(r->view, *out);
+	if (info && !info->has_number && (info->has_text || info->has_bool))
+		return err_set(e, ERR_USAGE, "/%s: expected a metric; %.*s holds no numbers", key,
+			       (int)out->n, out->p);
+	return 0;
+}
+
 int parts_columns(const struct analyse_request *r, const char *key, struct str **out, size_t *n,
 		  struct err *e)
 {
@@ -101,6 +114,9 @@ const char *const parts_series_default[] = {
 	"server.quantization", "server.dtype", "benchmark.backend", "benchmark.dataset_name",
 	"benchmark.num_prompts", "benchmark.random_input_len", "benchmark.random_output_len",
 	"benchmark.input_len", "benchmark.output_len", "benchmark.batch_size",
+	"benchmark.random_input_len_dist", "benchmark.random_output_len_dist",
+	"benchmark.random_prefix_len", "benchmark.random_range_ratio", "benchmark.hf_name",
+	"benchmark.multi_turn", "benchmark.multi_turn_num_turns",
 	"benchmark.request_rate", "benchmark.max_concurrency", NULL,
 };
 

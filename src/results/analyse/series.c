@@ -932,6 +932,25 @@ static void add_load(struct buf *line, struct arena *a, const struct row *row)
 	}
 }
 
+/* The mean lengths of a run that does not name its dataset and lengths, such as those of vLLM. */
+static void add_measured_lengths(struct buf *line, const struct row *row)
+{
+	static const struct { const char *total, *option; } rows[] = {
+		{ "total_input_tokens", "input" }, { "total_output_tokens", "output" },
+	};
+	struct value n = row_value(row, STR("completed"));
+
+	if (row_value(row, STR("measured_lengths")).kind != VALUE_TEXT || n.kind != VALUE_NUMBER)
+		return;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct value total = row_value(row, str_of(rows[i].total));
+
+		if (total.kind == VALUE_NUMBER && total.number > 0)
+			buf_printf(line, " --random-%s-len %.0f", rows[i].option,
+				   fmax(1, round(total.number / n.number)));
+	}
+}
+
 static bool is_serve(const struct row *row)
 {
 	return value_is_text(row_value(row, STR("mode")), "serve");
@@ -952,6 +971,7 @@ const char *step_command(const struct analyse_request *r, const struct step *s, 
 	if (is_ab_metric(s->metric))
 		buf_printf(&line, " --metric %.*s", (int)s->metric.n, s->metric.p);
 	add_load(&line, r->arena, &row);
+	add_measured_lengths(&line, &row);
 	text = arena_text(r->arena, buf_str(&line));
 	buf_release(&line);
 	return text;

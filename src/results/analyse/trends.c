@@ -63,7 +63,7 @@ static int read_options(struct trends *t, struct err *e)
 	const struct json_value *body = t->r->body;
 
 	t->opts.segment_min = EDIVISIVE_SEGMENT_MIN;
-	if (parts_column(t->r, "metric", &t->metric, e) < 0)
+	if (parts_metric(t->r, "metric", &t->metric, e) < 0)
 		return -1;
 	t->usual = matched_metric_of(arena_text(t->r->arena, t->metric), NULL, 0);
 	if (points_axis(t->r, &t->columns.axis, e) < 0 ||
@@ -721,8 +721,9 @@ static void put_all(struct trends *t, struct json_writer *w, struct missing miss
 	if (missing.place)
 		parts_note(&t->notes, "%s of %s runs have no %s and are not drawn on this axis",
 			   arena_count(a, missing.place), arena_count(a, t->rows.n),
-			   t->columns.axis == AXIS_COMMIT ? "provenance.engine_commit" :
-			   t->columns.axis == AXIS_VERSION ? "environment.server.version" : "time");
+			   t->columns.axis == AXIS_COMMIT ? "provenance.engine_commit or no time" :
+			   t->columns.axis == AXIS_VERSION ? "environment.server.version or no time" :
+			   "time");
 	counting_notes(&t->counting, 1, &t->notes);
 	parts_put_count(w, "left_out", t->rows.n - shown);
 	counting_put(w, &t->counting, 1);

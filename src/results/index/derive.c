@@ -46,8 +46,17 @@ const struct derived_column *derived_column(struct str name)
 	X(DATASET_PATH, "benchmark.dataset_path") X(HF_NAME, "benchmark.hf_name") \
 	X(INPUT_LEN, "benchmark.input_len") X(OUTPUT_LEN, "benchmark.output_len") \
 	X(ISL_TAG, "tags.isl") X(OSL_TAG, "tags.osl") \
+	X(INPUT_DIST, "benchmark.random_input_len_dist") \
+	X(OUTPUT_DIST, "benchmark.random_output_len_dist") \
 	X(RANGE, "benchmark.random_range_ratio") X(PREFIX, "benchmark.random_prefix_len") \
-	X(CONFIG_HASH, "config_hash") X(STATUS, "status") X(VERDICT, "verdict") \
+	X(CACHE_RATIO, "benchmark.random_cache_ratio") \
+	X(CACHE_HITS, "benchmark.random_cache_hit_fraction") \
+	X(REPEATED_LEN, "benchmark.prefix_repetition_prefix_len") \
+	X(SUFFIX_LEN, "benchmark.prefix_repetition_suffix_len") \
+	X(PREFIXES, "benchmark.prefix_repetition_num_prefixes") \
+	X(MULTI_TURN, "benchmark.multi_turn") X(TURNS, "benchmark.multi_turn_num_turns") \
+	X(TURNS_DIST, "benchmark.multi_turn_turns_dist") X(SPEEDUP, "benchmark.speedup") \
+	X(CONFIG_HASH, "config_hash") X(STATUS, "status") X(VERDICT, "verdict") X(FAILED, "failed") \
 	X(COMMIT, "provenance.engine_commit") X(BUILD, "provenance.build") \
 	X(COMMIT_TAG, "tags.commit") X(ENGINE_COMMIT_TAG, "tags.engine_commit") \
 	X(ENGINE, "environment.server.kind") X(ENGINE_VERSION, "environment.server.version") \
@@ -393,12 +402,15 @@ static double rounded(double tokens)
 	return tokens > 0 ? exp2(round(log2(tokens))) : 0;
 }
 
-static void add_in_and_out(struct words *w, double input, double output)
+/* A number, or a distribution such as "lognormal:200,0.5"; what: "in". */
+static bool add_amount(struct words *w, const char *before, double n, struct str dist,
+		       const char *what)
 {
-	if (input > 0)
-		add(w, "%.10g in", input);
-	if (output > 0)
-		add(w, "%s%.10g out", input > 0 ? ", " : "", output);
+	if (dist.n)
+		add(w, "%s%.*s %s", before, (int)dist.n, dist.p, what);
+	else if (n > 0)
+		add(w, "%s%.10g %s", before, n, what);
+	return dist.n || n > 0;
 }
 
 /* "about 512 in, 128 out", of a run that does not say its dataset and lengths, such as vLLM's. */
@@ -414,23 +426,43 @@ static struct str measured_lengths(const struct inputs *in, struct str dataset, 
 	    !(input > 0 || output > 0))
 		return STR("");
 	add(&w, "about ");
-	add_in_and_out(&w, input, output);
+	add_amount(&w, add_amount(&w, "", input, STR(""), "in") ? ", " : "", output, STR(""), "out");
 	return arena_str(a, (struct str){ w.text, w.n });
 }
 
 static void add_lengths(struct words *w, const struct inputs *in, struct str dataset)
 {
+	static const struct {
+		const char *dataset;
+		enum input at;
+		const char *what;
+		double usual;
+	} of[] = {
+		{ "random", IN_PREFIX, "prefix", 0 }, { "random", IN_RANGE, "range", 0 },
+		{ "random", IN_CACHE_RATIO, "cache ratio", 0 },
+		{ "random", IN_CACHE_HITS, "cache hits", 0 },
+		{ "prefix_repetition", IN_PREFIXES, "prefixes", 0 },
+		{ "prefix_repetition", IN_REPEATED_LEN, "prefix", 0 },
+		{ "prefix_repetition", IN_SUFFIX_LEN, "suffix", 0 },
+		{ "trace", IN_SPEEDUP, "speedup", 1 }, { "timed_trace", IN_SPEEDUP, "speedup", 1 },
+	};
 	double input = length(in, dataset, "input", IN_INPUT_LEN, IN_ISL_TAG);
 	double output = length(in, dataset, "output", IN_OUTPUT_LEN, IN_OSL_TAG);
 	bool is_random = str_starts(dataset, STR("random"));
+	struct str input_dist = is_random ? text(in, IN_INPUT_DIST) : STR("");
+	struct str output_dist = is_random ? text(in, IN_OUTPUT_DIST) : STR("");
+	const char *before = !w->n ? "" : dataset.n ? " " : " \u00b7 ";
 
-	if (input > 0 || output > 0)
-		add(w, "%s", !w->n ? "" : dataset.n ? " " : " \u00b7 ");
-	add_in_and_out(w, input, output);
-	if (is_random && number(in, IN_PREFIX) > 0)
-		add(w, ", prefix %.10g", number(in, IN_PREFIX));
-	if (is_random && number(in, IN_RANGE) > 0)
-		add(w, ", range %.10g", number(in, IN_RANGE));
+	if (add_amount(w, before, input, input_dist, "in"))
+		before = ", ";
+	add_amount(w, before, output, output_dist, "out");
+	for (size_t i = 0; i < COUNT(of); i++)
+		if (str_starts(dataset, str_of(of[i].dataset)) && number(in, of[i].at) > 0 &&
+		    number(in, of[i].at) != of[i].usual)
+			add(w, ", %s %.10g", of[i].what, number(in, of[i].at));
+	if (in->v[IN_MULTI_TURN].kind == VALUE_BOOL && in->v[IN_MULTI_TURN].is_true &&
+	    !add_amount(w, ", ", number(in, IN_TURNS), text(in, IN_TURNS_DIST), "turns"))
+		add(w, ", several turns");
 }
 
 /* "Llama-3.1-8B-Instruct · random 256 in, 12 out"; empty: nothing of it is known. */
@@ -456,6 +488,26 @@ static struct str workload(const struct inputs *in, struct str dataset, struct s
 	if (w.n && (str_is(mode, "throughput") || str_is(mode, "latency")))
 		add(&w, " \u00b7 %.*s", (int)mode.n, mode.p);
 	return arena_str(a, (struct str){ w.text, w.n });
+}
+
+/* ---- verdict ---- */
+
+/* Shares of failed requests, as bench serve has them (trust.h). */
+#define FAILED_DEGRADED 0.01
+#define FAILED_INVALID 0.50
+#define VERDICT_CELLS 2 /* verdict, trust.reasons */
+
+/* A result without a verdict, such as that of vLLM's client, is judged by its failed requests. */
+static struct str verdict_by_failures(const struct inputs *in)
+{
+	double failed = number(in, IN_FAILED);
+	double share = quotient(failed, failed + number(in, IN_COMPLETED));
+
+	if (in->v[IN_VERDICT].kind != VALUE_ABSENT || value_is_text(in->v[IN_STATUS], "failed") ||
+	    in->v[IN_COMPLETED].kind != VALUE_NUMBER)
+		return STR("");
+	return share > FAILED_INVALID ? STR("INVALID") :
+	       share > FAILED_DEGRADED ? STR("DEGRADED") : STR("");
 }
 
 /* ---- configuration ---- */
@@ -530,14 +582,20 @@ struct row derive(const struct row *r, struct arena *a)
 {
 	struct row out = { .id = r->id, .n = r->n };
 	struct inputs in = { .row = NULL };
-	struct str dataset, lengths;
+	struct str dataset, lengths, verdict;
 	struct ruled gpus;
 	double output, power;
 
-	out.cell = arena_alloc(a, (r->n + COUNT(derived_columns)) * sizeof(*out.cell));
+	out.cell = arena_alloc(a, (r->n + COUNT(derived_columns) + VERDICT_CELLS) *
+				  sizeof(*out.cell));
 	if (r->n)
 		memcpy(out.cell, r->cell, r->n * sizeof(*out.cell));
 	take(&in, r);
+	verdict = verdict_by_failures(&in);
+	if (verdict.n)
+		in.v[IN_VERDICT] = (struct value){ .kind = VALUE_TEXT, .text = verdict };
+	put_text(&out, "verdict", verdict);
+	put_text(&out, "trust.reasons", verdict.n ? STR("failures") : verdict);
 	output = number(&in, IN_OUTPUT);
 	power = number(&in, IN_POWER);
 	put_text(&out, "gpu_model", gpu_model(&in, a));
@@ -560,6 +618,6 @@ struct row derive(const struct row *r, struct arena *a)
 	put_text(&out, "measured_lengths", lengths);
 	put_text(&out, "workload", workload(&in, dataset, lengths, a));
 	put_number(&out, "configuration", configuration(&in));
-	assert(out.n <= r->n + COUNT(derived_columns));
+	assert(out.n <= r->n + COUNT(derived_columns) + VERDICT_CELLS);
 	return out;
 }

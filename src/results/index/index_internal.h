@@ -477,7 +477,7 @@ void cache_put(struct cache *c, uint64_t version, struct str key, const struct q
  */
 
 #define SNAPSHOT_MAGIC "profllmX"
-#define SNAPSHOT_FORM 6 /* derived columns: 4: all (derive.h); 5: configuration; 6: lengths */
+#define SNAPSHOT_FORM 7 /* derived columns: 4: all; 5: configuration; 6: lengths; 7: verdict */
 #define SNAPSHOT_ORDER 0x0102030405060708u
 #define SNAPSHOT_ALIGN 64
 

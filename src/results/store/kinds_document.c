@@ -580,10 +580,13 @@ void put_ours(struct reading *r, const struct json_value *ours)
 		{ "counted_output_tokens_per_second", "counted_output_throughput" },
 	};
 
+	/* An engine's results have the time of their report alone. */
+	static const char *const clock[] = { "start_ns", "stop_ns" };
+
 	if (!ours || ours->kind != JSON_OBJECT)
 		return;
-	if (isnan(r->timestamp_s) && json_get(ours, "start_ns"))
-		r->timestamp_s = json_real(json_get(ours, "start_ns"), NAN) / 1e9;
+	for (size_t i = 0; i < COUNT(clock) && isnan(r->timestamp_s); i++)
+		r->timestamp_s = json_real(json_get(ours, clock[i]), NAN) / 1e9;
 	put_trust(r, ours);
 	for (size_t i = 0; i < ours->count; i++) {
 		struct str key = ours->key[i];

@@ -600,6 +600,10 @@ static int no_kind(const struct json_value *v, struct err *e)
 		return err_set(e, ERR_RUN, READ_NOTHING_KNOWN ": this is the answer of bench ab, which "
 			       "compares two servers and holds no run of either. Measure each server "
 			       "with `profllm bench serve --save-result`, and ingest those two files");
+	if (str_starts(json_text(json_get(v, "command"), STR("")), STR("bench serve --find-")))
+		return err_set(e, ERR_RUN, READ_NOTHING_KNOWN ": this is the answer of a search, which "
+			       "holds no run. A search by `profllm run` (search: {find: rate, slo: ...}) "
+			       "is a run of the store, with its capacity");
 	if (is_exported(v))
 		return err_set(e, ERR_RUN, READ_NOTHING_KNOWN ": this is a line of `profllm export`, "
 			       "which has columns of a run but not its document. Ingest the result "
@@ -871,6 +875,9 @@ static int check_bytes(struct str bytes, struct err *e)
 		return err_set(e, ERR_LIMIT, "%zu bytes; at most %u are accepted "
 					     "(INGEST_BYTES_MAX)",
 			       bytes.n, INGEST_BYTES_MAX);
+	if (str_starts(bytes, STR("SQLite format 3")))
+		return err_set(e, ERR_PARSE, "this is a store or the backup of one, not a result: "
+			       "`profllm store convert` and `profllm restore` move its runs");
 	if (utf8_is_valid(bytes))
 		return 0;
 	while (utf8_decode((struct str){ bytes.p + at, bytes.n - at }, &n) != UTF8_BAD) {

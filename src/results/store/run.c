@@ -133,14 +133,13 @@ char *store_checksum(struct str document, struct str arrays, char out[static DIG
 	return out;
 }
 
-struct newest {
+struct flagged {
 	int64_t id, flags;
 };
 
 /* Existing runs for a new one: the same content, and the newest of the same name. */
 struct known {
-	int64_t same;
-	struct newest newest;
+	struct flagged same, newest;
 };
 
 /* id, flags, whether it is the same content */
@@ -148,10 +147,8 @@ static int take_known(void *self, const struct db_got *got)
 {
 	struct known *o = self;
 
-	if (db_as_int(got->v[2]))
-		o->same = db_as_int(got->v[0]);
-	else
-		o->newest = (struct newest){ db_as_int(got->v[0]), db_as_int(got->v[1]) };
+	*(db_as_int(got->v[2]) ? &o->same : &o->newest) =
+		(struct flagged){ db_as_int(got->v[0]), db_as_int(got->v[1]) };
 	return 0;
 }
 
@@ -279,12 +276,30 @@ static bool is_text(struct str s, size_t bytes_max)
 	return s.n && s.n <= bytes_max && !memchr(s.p, 0, s.n);
 }
 
+/* Why a run that is there already is not on the pages; empty: it is. */
+static struct str hidden_text(const struct known *known, struct str run_id, struct arena *a)
+{
+	int64_t flags = known->same.flags;
+	const char *is = flags & INDEX_SUPERSEDED ? "an older version" :
+			 flags & INDEX_ARCHIVED	  ? "archived" : "excluded";
+	struct str out = STR("");
+
+	if (flags & (INDEX_SUPERSEDED | INDEX_ARCHIVED | INDEX_EXCLUDED))
+		out = str_of(arena_printf(a, "run %lld (%.*s) has this content and is not shown, because "
+					  "it is %s", (long long)known->same.id, (int)run_id.n, run_id.p,
+					  is));
+	if (flags & INDEX_SUPERSEDED)
+		out = str_of(arena_printf(a, "%s; run %lld is shown", out.p,
+					  (long long)known->newest.id));
+	return out;
+}
+
 static int put_one(struct store *s, struct store_write *w, const struct read_run *run,
 		   struct str who, int64_t *next, struct arena *a, struct put_result *out,
 		   struct err *e)
 {
 	struct known known = { 0 };
-	struct newest old;
+	struct flagged old;
 	struct columns_left left = { 0 };
 	struct str note;
 
@@ -297,9 +312,10 @@ static int put_one(struct store *s, struct store_write *w, const struct read_run
 	}
 	if (ask_known(w, run, &known, e) < 0)
 		return -1;
-	if (known.same) {
-		out->id = known.same;
+	if (known.same.id) {
+		out->id = known.same.id;
 		out->outcome = PUT_DUPLICATE;
+		out->reason = hidden_text(&known, run->run_id, a);
 		return 0;
 	}
 	old = known.newest;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/file.h"
 #include "core/base/library.h"
 #include "core/base/limits.h"
 #include "core/base/mem.h"
@@ -85,6 +86,9 @@ static int fail(struct sqlite *s, struct err *e)
 	if (code == SQLITE_FULL || (code == SQLITE_IOERR && (why == ENOSPC || why == EDQUOT)))
 		return err_set(e, ERR_DISK_FULL, "%s: its disk is full: make room there, then do this "
 			       "again; what was stored before is safe", s->path);
+	if ((code == SQLITE_CANTOPEN || code == SQLITE_IOERR) && file_is_dir(s->path))
+		return err_set(e, ERR_USAGE, "%s is a folder; expected the file of a store, such as "
+			       "%s/runs.db", s->path, s->path);
 	if (code == SQLITE_READONLY || (code == SQLITE_CANTOPEN && lacks_log(s)))
 		return err_set(e, ERR_USAGE, "%s cannot be opened by this user: SQLite writes %s-wal and "
 			       "%s-shm next to it, even to read; have its owner give access to file and "

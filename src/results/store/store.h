@@ -83,7 +83,7 @@ const char *put_outcome_name(enum put_outcome o);
 struct put_result {
 	enum put_outcome outcome;
 	int64_t id;            /* of the run, also of a duplicate */
-	struct str reason;     /* invalid, conflict: a sentence; in the arena */
+	struct str reason;     /* invalid, conflict, a hidden duplicate: a sentence; in the arena */
 };
 
 /* All or none; durable and visible to the next view when it returns. who: the uploading user. */

@@ -4,7 +4,8 @@ import {
 	tidy, toggleValue, whole, withCondition, withoutPart, withRange, type And,
 } from '../../../web/src/app/filter';
 import {
-	barsOf, binsOf, BARS, cellText, conditionText, differing, endsOf, exportTarget, EXPORT_URL_MAX,
+	barsOf, binsOf, BARS, cellText, conditionText, counting, differing, endsOf, exportTarget,
+	EXPORT_URL_MAX,
 	facetRows, filterText, goneOf, isInvalid, isParameter, isSpread, judgedOf, nextSort, parseBound,
 	parseValues, ranksOf, roundBound, sharesMinute, sortCodec, SORTS_MAX, usable, writeBound,
 	writeValues,
@@ -217,6 +218,10 @@ it('doubts a metric, not the run', () => {
 		.map(([id, c]) => isInvalid(invalid, id as number, c as string)))
 		.toEqual([true, false, false, true, false]);
 	expect(usable(EVERYTHING, 'p99_ttft_ms').and.length).toBe(3);
+	expect(counting(EVERYTHING, 'ttft').and).toEqual([{ not: { column: 'status', in: ['failed'] } },
+		{ not: { and: [{ column: 'verdict', in: ['INVALID'] },
+			{ or: [{ column: 'trust.invalid', missing: true },
+				{ column: 'trust.invalid', text: 'ttft' }] }] } }]);
 	expect(usable({ and: [{ column: 'a', in: [1] }] }, 'duration')).toEqual({ and: [
 		{ and: [{ column: 'a', in: [1] }] }, { not: { column: 'status', in: ['failed'] } },
 		{ not: { and: [{ column: 'verdict', in: ['INVALID'] },

@@ -1019,7 +1019,7 @@ export interface Axis { column: string; unit: string | null; better: 'higher' | 
 export interface Workload {
 	key: string; // of the column `workload`; empty: runs without one
 	label: string; runs: number;
-	configurations: number; // that have a result
+	configurations: number; // that have a result that counts
 }
 
 export interface CurveColor { key: string; points: number }
@@ -1099,7 +1099,12 @@ export interface OverviewVersion {
 }
 
 export interface OverviewAttention { invalid: number; failed: number; degraded: number }
-export interface OverviewSuite { suite: string | null; runs: number; time: number }
+
+export interface OverviewSuite {
+	suite: string | null; runs: number;
+	time: number | null; // of its newest run; null: none has a time
+}
+
 export interface ParetoBetter { x: 'higher' | 'lower'; y: 'higher' | 'lower' }
 export interface ParallelLine { id: number; values: Cell[] }
 

@@ -105,8 +105,9 @@ function Cards({ answer, columns }: { answer: Overview; columns: Columns }): Rea
 				<ul className="lines">{latest.map((l) => (
 					<li key={`${l.suite} ${l.time}`}>
 						<div><Link to={only('suite', l.suite)}>{l.suite ?? 'Single results'}</Link>
-							<p className="dim small-text" title={zonedTime(l.time)}>{count(l.runs, 'run')},
-								{' '}{age(l.time, Date.now() / 1000)}</p>
+							<p className="dim small-text" title={l.time === null ? undefined : zonedTime(l.time)}>
+								{count(l.runs, 'run')}, {l.time === null ? 'time not recorded'
+									: age(l.time, Date.now() / 1000)}</p>
 						</div>
 					</li>
 				))}</ul>

@@ -11,7 +11,7 @@ import { useApply, type ColumnOption, type Facet, type Item, type Statistic } fr
 import { measured, NOTHING } from '../../show';
 import type { Shown } from '../../state';
 import { ColumnPicker } from './columns';
-import { defaultStatistics, labelOf, LEAD_COLUMNS, usable } from './view';
+import { counting, defaultStatistics, judgedOf, labelOf, LEAD_COLUMNS, usable } from './view';
 
 const BEST_RATES = ['tokens_per_s_per_gpu', 'output_throughput', 'request_throughput'];
 const BEST_LATENCY = 'p99_ttft_ms';
@@ -44,7 +44,8 @@ function Value({ v }: { v: number | null | undefined }): ReactNode {
 function Tile({ s, label, unit }: { s: Statistic; label: string; unit: string | null }): ReactNode {
 	return (
 		<div className="tile" data-statistic={s.column} title={`${label}: median of `
-			+ `${whole(s.count)} runs${s.missing ? `, ${whole(s.missing)} without` : ''}`}>
+			+ `${whole(s.count)} runs${s.missing ? `, ${whole(s.missing)} without` : ''}${
+				judgedOf(s.column) ? '; failed and INVALID ones do not count' : ''}`}>
 			<dt>{label}</dt>
 			<dd>
 				<span className="tile-value"><Value v={s.p50} />{unit
@@ -116,21 +117,22 @@ function Usual({ props }: { props: Props }): ReactNode {
 	);
 }
 
-/** Medians of the metrics that the user chose. */
-function Medians({ props }: { props: Props }): ReactNode {
-	const { filter, shown, options, chosen } = props;
-	const answer = useApply({ filter: asked(filter), shown, limit: 0, statistics: chosen });
+/** The median of a column that the user chose, over the runs in which it counts. */
+function Median({ column, props }: { column: string; props: Props }): ReactNode {
+	const { filter, shown, options } = props, metric = judgedOf(column);
+	const answer = useApply({ filter: metric ? counting(filter, metric) : asked(filter), shown, limit: 0,
+		statistics: [column] });
+	const s = answer.data?.statistics[0];
 	/* Other errors replace the table. */
-	const refused = answer.error instanceof ApiError
-		&& answer.error.pointer?.startsWith('/statistics') ? answer.error.message : null;
-	if (refused)
-		return <p role="alert">{refused}</p>;
+	if (answer.error instanceof ApiError && answer.error.pointer?.startsWith('/statistics'))
+		return <div className="tile"><p role="alert">{answer.error.message}</p></div>;
+	return s ? <Tile s={s} label={labelOf(column, options)} unit={options.get(column)?.unit ?? null} /> : null;
+}
+
+function Medians({ props }: { props: Props }): ReactNode {
 	return (
 		<dl className="tiles" tabIndex={0} aria-label="Medians and their ranges">
-			{(answer.data?.statistics ?? []).map((s) => (
-				<Tile key={s.column} s={s} label={labelOf(s.column, options)}
-					unit={options.get(s.column)?.unit ?? null} />
-			))}
+			{props.chosen.map((column) => <Median key={column} column={column} props={props} />)}
 		</dl>
 	);
 }

@@ -176,14 +176,18 @@ export function isInvalid(invalid: Invalid, id: number, column: string): boolean
 		&& list.split(',').includes(metric));
 }
 
-/** Runs with a usable number in the column: the rule of analyses (docs/guide/dashboard.md). */
-export function usable(filter: And, column: string): And {
-	const metric = judgedOf(column), list = 'trust.invalid';
+/** Runs that count for a metric: the rule of analyses (docs/guide/dashboard.md). */
+export function counting(filter: And, metric: string | undefined): And {
+	const list = 'trust.invalid';
 	return { and: [...(filter.and.length ? [{ and: filter.and }] : []),
 		{ not: { column: 'status', in: ['failed'] } },
 		{ not: { and: [{ column: 'verdict', in: ['INVALID'] }, { or: [{ column: list, missing: true },
-			...(metric ? [{ column: list, text: metric }] : [])] }] } },
-		{ column, range: { min: SMALLEST } }] };
+			...(metric ? [{ column: list, text: metric }] : [])] }] } }] };
+}
+
+/** Those of them with a number in the column. */
+export function usable(filter: And, column: string): And {
+	return { and: [...counting(filter, judgedOf(column)).and, { column, range: { min: SMALLEST } }] };
 }
 
 const SMALLEST = 1e-9; /* a rate or a latency of 0 was never measured */
