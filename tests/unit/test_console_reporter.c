@@ -161,7 +161,7 @@ static void dashboards(void **state)
 		{ { TAKEN, "404 {}", "201 {\"id\": \"y\"}", "200 {}" }, 2, "/live /live/x/samples /live "
 		  "/live/y/samples /live/y/samples /live/y/end {\"result\": {\"a\": 1}}", "" },
 		{ { TAKEN, "200 {}", "200 {}", "507 {}" }, 2, WHOLE, "--dashboard: URL did not take the "
-		  "result of this run (it answered 507), so it is not stored there\n" },
+		  "result of this run (it answered 507), so it is not stored there" },
 	};
 
 	(void)state;

@@ -40,7 +40,7 @@ static const struct {
 	{ "trust.client_lag_ms.p99", "trust", "ms", -1, true, "client_lag_ms.p99" },
 	{ "trust.client_lag_ms.n", "trust", "", 0, false, "client_lag_ms.n" },
 	{ "trust.reasons", "trust", "", 0, false, "reasons" },
-	{ "steady_state.output_throughput", "steady_state", "events/s", 1, true,
+	{ "steady_state.output_throughput", "steady_state", "tokens/s", 1, true,
 	  "Steady state: output throughput" },
 	{ "settled.ttft_ms.low", "settled", "ms", -1, true, "settled.ttft_ms.low" },
 	{ "sessions.completed", "sessions", "sessions", 1, true, "completed" },

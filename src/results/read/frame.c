@@ -149,7 +149,8 @@ int frame_read_results(struct frame *f, const char *path, struct arena *a, struc
 		return -1;
 	drop_others(f, before);
 	return f->n > before ? 0 : err_set(e, ERR_NO_RESULTS, "%s holds no result of a benchmark "
-					   "(--save-result writes one)", path);
+					   "(--save-result writes one; profllm ingest reads those of "
+					   "other tools)", path);
 }
 
 /* ---- values ---- */
