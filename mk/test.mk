@@ -79,8 +79,6 @@ tsan: export TSAN_OPTIONS = halt_on_error=1:second_deadlock_stack=1
 asan ubsan: export JOBS ?= $(shell echo $$(($$(nproc) + 2)))
 tsan: export JOBS ?= $(shell nproc)
 asan ubsan tsan: export AGAIN ?= 0
-asan ubsan: export SANITIZED = address
-tsan: export SANITIZED = thread
 ASAN_FLAGS := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
 asan:
 	$(Q)$(MAKE) --no-print-directory suite O=$(O)/asan WHAT="$(ASAN_WHAT)" \
@@ -92,6 +90,7 @@ asan-program:
 ubsan:
 	$(Q)$(MAKE) --no-print-directory suite O=$(O)/ubsan WHAT="unit load" \
 		CFLAGS="-O1 -fsanitize=undefined -fno-sanitize-recover=all"
+tsan: export THREADED = 1
 tsan:
 	$(Q)$(MAKE) --no-print-directory suite O=$(O)/tsan WHAT="unit load" \
 		CFLAGS="-O1 -fsanitize=thread" SUITE_RUN="$(FIXED_ADDRESSES)"

@@ -12,8 +12,7 @@
 #   alone   one at a time, because it measures how long something takes
 #   shared  next to others although it is in tests/load
 #   first   next to others, started before them because it takes longest
-# With SANITIZED=thread those that compute for long and say `threads: none` are left out; with any
-# sanitizer tests/load is shared, since times mean little then.
+# ThreadSanitizer (THREADED) leaves out those that compute for long and say `threads: none`.
 #
 # Up to AGAIN files that failed (5; 0 under a sanitizer, whose findings never count as chance) are run
 # once more at the end, by themselves. One that passes then counts as passed, and is listed above the
@@ -35,7 +34,7 @@ my ($is_broken, $started) = (0, 0);
 my $cmocka = '/^# /h; /^not ok [0-9]* # SKIP/{s/not //; G; s/\n#*/:/; s/: *$//}';
 
 push @{$class{class_of($_)}}, twice($_)
-	for grep { ($ENV{SANITIZED} // '') ne 'thread' || source($_) !~ m{^(?: \*|/\*) threads: none\b}m } @ARGV;
+	for grep { !$ENV{THREADED} || source($_) !~ m{^(?: \*|/\*) threads: none\b}m } @ARGV;
 my ($all, $second) = map { TAP::Parser::Aggregator->new } 1, 2;
 my $harness = TAP::Harness->new({
 	verbosity => $ENV{VERBOSE} ? 1 : 0,
@@ -125,7 +124,7 @@ sub class_of {
 	my ($test) = @_;
 	my ($word) = source($test) =~ m,^(?:#|//| \*) suite: (\w+),m;
 
-	$word //= $test =~ m,tests/load/, && !$ENV{SANITIZED} ? 'alone' : 'shared';
+	$word //= $test =~ m,tests/load/, ? 'alone' : 'shared';
 	die "$test: suite: $word: expected alone, shared or first\n" unless $class{$word};
 	return $word;
 }
