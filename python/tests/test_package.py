@@ -211,7 +211,8 @@ class Bench(Case):
         self.assertEqual(result["total_input_tokens"], saved["total_input_tokens"])
         self.assertEqual(result["completed"], 5)
         self.assertGreaterEqual(result["median_ttft_ms"], 50)
-        self.assertGreaterEqual(result["median_tpot_ms"], 5)
+        self.assertGreaterEqual(result["median_e2el_ms"], 79)  # a late first token does not shorten it
+        self.assertGreater(result["median_tpot_ms"], 0)
 
     def test_output_is_kept_and_a_failure_does_not_touch_it(self):
         path = self.folder / "kept.json"

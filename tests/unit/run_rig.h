@@ -126,10 +126,8 @@ static inline void run_add_text(struct buf *out, const char *title, const char *
 	run_mask_all(&text, how);
 	if (how & RUN_CUT)
 		run_mask(&text, "^(Error|[0-9]+ requests? to) .*\n", "");
-	if (how & RUN_SORTED) {
-		run_mask(&text, "^\\[[0-9]+/[0-9]+\\] [^:\n]*\n", ""); /* a short one's start is not seen */
+	if (how & RUN_SORTED)
 		run_mask(&text, "^\\[[0-9]+/", "[N/");
-	}
 	for (rest = text.data; (one = strsep(&rest, "\n"));) {
 		const char *own = strstr(one, ": ");
 		bool is_out = !*one;

@@ -149,7 +149,8 @@ static void guards(void **state)
 	for (int i = 0; i < 5; i++) {
 		put(&r, (struct seen){ .build = "a", .rate = 100 * noise[i], .wait = 10 * noise[i],
 				       .output = 50 });
-		put(&r, (struct seen){ .build = "b", .rate = 120 * noise[i], .failed = 10 });
+		put(&r, (struct seen){ .build = "b", .rate = 120 * noise[i], .failed = 10,
+					.verdict = "DEGRADED" });
 		put(&r, (struct seen){ .build = "c", .rate = 120 * noise[i], .wait = 30 * noise[i],
 				       .output = 50 });
 		put(&r, (struct seen){ .build = "d", .rate = 60 * noise[i], .output = 80 });

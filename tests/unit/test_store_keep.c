@@ -16,6 +16,15 @@
 #include "store_rig.h"
 
 #include "results/store/known.h"
+
+#ifdef __SANITIZE_THREAD__
+#define BACKUPS 4
+#define BETWEEN 60
+#else
+#define BACKUPS 5
+#define BETWEEN 150 /* runs written from one backup to the next */
+#endif
+
 static void put_many(struct store *s, const char *prefix, int first, size_t n)
 {
 	struct arena a = { 0 };
@@ -316,12 +325,12 @@ static void backup_under_load(const char *url)
 	pthread_t thread;
 
 	assert_int_equal(pthread_create(&thread, NULL, write_on, &w), 0);
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < BACKUPS; i++) {
 		const char *to = arena_printf(&a, "sqlite:%s/load-%s-%d.db", dir,
 					      store_kind(w.s), i);
 		struct store *t;
 
-		atomic_fetch_add(&w.allowed, 60);
+		atomic_fetch_add(&w.allowed, BETWEEN);
 		must(store_backup(w.s, file, e));
 		must(store_restore(to, file, false, e));
 		t = open_store(to, false);

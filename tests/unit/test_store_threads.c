@@ -18,7 +18,11 @@
 #define THREADS 6
 #define ROUNDS 12
 #define AT_ONCE 5
+#ifdef __SANITIZE_THREAD__
 #define OPENED 30
+#else
+#define OPENED 60
+#endif
 #define LARGE_BYTES (size_t)(3 << 20)
 #define LARGE_ROUNDS 12
 

@@ -397,9 +397,11 @@ static inline void verb_mask(struct buf *b, bool has_times, const char *const *v
 	while (rest.n) {
 		struct str line = str_cut(&rest, '\n');
 		bool is_done = false;
+		/* An instant of a capture that a test makes. */
+		bool is_made = memmem(line.p, line.n, " = 1700000000", 13);
 
 		for (size_t i = 0; i < sizeof(verb_varies) / sizeof(*verb_varies) && !is_done; i++)
-			is_done = verb_line_varies(line, verb_varies[i], &out);
+			is_done = !is_made && verb_line_varies(line, verb_varies[i], &out);
 		for (size_t i = 0; varies && varies[i] && !is_done; i++)
 			is_done = verb_line_varies(line, varies[i], &out);
 		if (!is_done)

@@ -55,7 +55,7 @@ bool result_verdict_whole(const struct json_value *record, enum result_verdict *
 enum result_verdict result_verdict(const struct json_value *record, struct str key);
 /*
  * Whether the key is a latency ("p99_tpot_ms") of which the run measured no value: upstream's keys
- * are then 0, as with answers of one token, and 0 is no latency.
+ * are 0 in this case, for example with answers of one token. That 0 is not a latency.
  */
 bool result_is_unmeasured(const struct json_value *record, struct str key);
 /*
