@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# suite: alone
+# suite: first
 # What a request may cost: many who read nothing of large answers, one user who asks all the time, a
 # store that hangs. Others are answered all the while, memory stays below a limit and comes back.
 use strict;

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Prompts against the server's own tokenizer (serve spec 2.9): random prompts that the server
 # finds too long are cut to their length, each to a part of itself; other datasets are compared.
+# suite: shared
 use strict;
 use warnings;
 use FindBin;

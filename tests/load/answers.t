@@ -3,6 +3,7 @@
 # What the simulator's options make of answers, as `bench serve` receives them: several choices,
 # constraints kept and broken on purpose, tool calls, adapters. What was counted on both sides is the
 # same, and the truth file says of which kind each answer was.
+# suite: shared
 use strict;
 use warnings;
 use FindBin;

@@ -1,6 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
 # Counts and stamps of plain runs: completions and chat, reasoning, several tokens an event.
+# suite: shared
 use strict;
 use warnings;
 use FindBin;

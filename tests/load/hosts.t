@@ -3,6 +3,7 @@
 # Ranks on several hosts. Each host is a network namespace with an address and a host name of its
 # own, and a virtual cable to a router, which leads to the simulator; mpirun reaches them like real
 # machines, through a program in the place of ssh. One of the cables loses packets.
+# suite: shared
 use strict;
 use warnings;
 use File::Temp ();

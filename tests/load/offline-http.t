@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Offline verbs against a server: what goes out, when, and what is made of the answers. The
 # simulator's files are the referee; a server of our own takes what the simulator refuses.
+# suite: shared
 use strict;
 use warnings;
 use File::Temp ();

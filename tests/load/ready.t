@@ -1,6 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
 # Before the load: ready check and warm-ups, and which model each request names.
+# suite: shared
 use strict;
 use warnings;
 use FindBin;

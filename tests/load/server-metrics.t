@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the server says of itself: /metrics as series, the steady state, cached tokens, and
 # the doubt that a warm prefix cache casts on a run.
+# suite: shared
 use strict;
 use warnings;
 use FindBin;

@@ -1,6 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
 # Conversations: what each turn says, when it is sent, what follows a failure, and the report.
+# suite: shared
 use strict;
 use warnings;
 use File::Temp ();
