@@ -112,6 +112,27 @@ static void adopted(void **state)
 	verb_answer("one of two tasks", &got);
 }
 
+/* Tasks begin and end while Slurm does not answer: the run still says of each that it began. */
+static void unseen(void **state)
+{
+	struct buf got = { 0 };
+	pid_t pid;
+
+	(void)state;
+	new_slurm("unseen", true);
+	run_write("short.yaml", RUN_SIM RUN_LOAD SLURM TWO);
+	pid = run_begin("run --progress none --config short.yaml --output short.json", slurm_env);
+	wait_for_text(".out", "Slurm keeps");
+	run_write("unseen/down", "");
+	unlink("unseen/hold");
+	wait_for_text("unseen/100_0", "COMPLETED");
+	wait_for_text("unseen/100_1", "COMPLETED");
+	unlink("unseen/down");
+	assert_int_equal(verb_end(pid), 0);
+	run_add_text(&got, "stdout", ".out", RUN_SORTED);
+	verb_answer("tasks that end before they are seen", &got);
+}
+
 static pid_t forgotten;
 
 /*
@@ -184,4 +205,5 @@ static int setup(void **state)
 }
 
 RUN_MAIN(setup, cmocka_unit_test(forget), cmocka_unit_test(cancelled), cmocka_unit_test(submitted),
-	 cmocka_unit_test(adopted), cmocka_unit_test(out_of_time), cmocka_unit_test(forgotten_ones))
+	 cmocka_unit_test(adopted), cmocka_unit_test(unseen), cmocka_unit_test(out_of_time),
+	 cmocka_unit_test(forgotten_ones))

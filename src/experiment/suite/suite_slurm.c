@@ -636,6 +636,16 @@ static void describe(const struct suite_slurm *s, const struct task *task, struc
 		   task->index);
 }
 
+/* The number of the latest begun task plus one, from 1. */
+static size_t count_begun(const struct suite_slurm *s)
+{
+	size_t n = 1;
+
+	for (size_t i = 0; i < s->n_tasks; i++)
+		n += s->task[i].progress != TASK_WAITING;
+	return n;
+}
+
 /* The task has ended: uses its document, or writes one with the state of the task. */
 static int conclude(struct suite_sitting *t, struct task *task, struct err *e)
 {
@@ -647,6 +657,8 @@ static int conclude(struct suite_sitting *t, struct task *task, struct err *e)
 	double took_s;
 	int rc = 0;
 
+	if (is_there && task->progress == TASK_WAITING)
+		suite_say_begin(t, task->m, count_begun(s)); /* it ended before anybody looked */
 	task->progress = TASK_ENDED;
 	describe(s, task, &text);
 	if (!is_there) {
@@ -695,16 +707,6 @@ static bool is_any(struct suite_sitting *t, const struct task *task)
 static bool is_futile(struct suite_sitting *t, const struct task *task)
 {
 	return task->progress == TASK_WAITING && suite_is_futile(t, task->m);
-}
-
-/* The number of the latest begun task plus one, from 1. */
-static size_t count_begun(const struct suite_slurm *s)
-{
-	size_t n = 1;
-
-	for (size_t i = 0; i < s->n_tasks; i++)
-		n += s->task[i].progress != TASK_WAITING;
-	return n;
 }
 
 /* Handles Slurm's state of one task; counts running ones and those that have just ended. */
