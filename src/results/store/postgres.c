@@ -101,8 +101,9 @@ static int fail(struct postgres *p, const PGresult *r, struct err *e)
 		return err_set(e, ERR_IO, "PostgreSQL: %s", said(lib.PQresultErrorMessage(r), text));
 	if (!strcmp(state, "42501") || !strcmp(state, "3F000")) /* no right, no schema */
 		return err_set(e, ERR_IO, "PostgreSQL: %s; for a new store the role needs a database of its own: "
-			       "ALTER DATABASE name OWNER TO role; for the store of another role: GRANT owner TO "
-			       "role, or to read: GRANT SELECT ON ALL TABLES IN SCHEMA public TO role",
+			       "ALTER DATABASE name OWNER TO role; to read the store of another role: GRANT SELECT ON "
+			       "ALL TABLES IN SCHEMA public TO role; to write it: GRANT owner TO role and ALTER ROLE "
+			       "role IN DATABASE name SET role TO owner",
 			       said(lib.PQresultErrorMessage(r), text));
 	return err_set(e, ERR_RUN, "PostgreSQL: %s", said(lib.PQresultErrorMessage(r), text));
 }
