@@ -526,8 +526,8 @@ if (($ENV{TEST_STORE} // 'sqlite') eq 'sqlite') {
 		is($r->{status}, 0, "$what: restore does that") or diag($r->{err});
 		my ($aside) = $r->{out} =~ /could not be used and is now (damaged\.db\.replaced-\d+)$/m;
 		is(slurp($aside // 'damaged.db'), $bytes, "$what: and keeps the file");
-		like(run(args => [qw(store check --store sqlite:damaged.db)])->{out}, qr/^1 run .*^nothing is wrong$/ms,
-			"$what: the store is as it was");
+		like(run(args => [qw(store check --store sqlite:damaged.db)])->{out},
+			qr/^1 run .*^nothing is wrong$/ms, "$what: the store is as it was");
 	};
 	for my $what (sort keys %damage) {
 		$bytes = slurp('whole.db');

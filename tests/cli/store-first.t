@@ -73,7 +73,8 @@ SKIP: {
 		'and nothing is wrong with it');
 	check_run('which a role without rights cannot read', run(args => ['store', 'check', '--store',
 		$own =~ s/user=postgres/user=guest/r]), { status => 1, err => 'profllm store check: the '
-		. 'PostgreSQL store: PostgreSQL: ERROR: permission denied for table migrations; for a new store *' });
+		. 'PostgreSQL store: PostgreSQL: ERROR: permission denied for table migrations; for a new '
+		. 'store *' });
 }
 
 done_testing();

@@ -144,7 +144,8 @@ int cmd_backup(struct cli *c, void *opts)
 	return rc;
 }
 
-static int restore_into(const char *url, const char *path, const char *name, bool is_forced, struct err *e)
+static int restore_into(const char *url, const char *path, const char *name, bool is_forced,
+			struct err *e)
 {
 	struct buf aside = { 0 }, done = { 0 };
 	int rc = store_restore(url, path, is_forced, &aside, e);

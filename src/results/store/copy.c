@@ -226,7 +226,8 @@ int store_backup(struct store *s, const char *path, struct err *e)
 	if (fd < 0 || close(fd) < 0)
 		rc = err_set(e, ERR_IO, "cannot write %s: %s", path, strerror(errno));
 	else
-		rc = s->hooks->copy ? s->hooks->copy(d, temporary.data, e) : export(d, temporary.data, e);
+		rc = s->hooks->copy ? s->hooks->copy(d, temporary.data, e) :
+				      export(d, temporary.data, e);
 	store_reader_back(s, d);
 	if (!rc)
 		rc = finish_copy(temporary.data, e);
@@ -356,7 +357,7 @@ static int fill(struct db *from, const struct db_hooks *hooks, const char *place
 	return rc;
 }
 
-/* A file that is damaged or of a newer program cannot be written: a new one takes its place, and it is kept. */
+/* SQLite cannot write a damaged file, nor we a newer one: a new file takes its place; it is kept. */
 static int replace_file(struct db *from, const char *place, struct buf *aside, struct err *e)
 {
 	struct buf new = { 0 }, old = { 0 };
@@ -381,7 +382,8 @@ static int replace_file(struct db *from, const char *place, struct buf *aside, s
 	return rc;
 }
 
-int store_restore(const char *url, const char *path, bool is_forced, struct buf *aside, struct err *e)
+int store_restore(const char *url, const char *path, bool is_forced, struct buf *aside,
+		  struct err *e)
 {
 	const char *place;
 	const struct db_hooks *hooks = db_hooks_of(url, &place, e);

@@ -169,8 +169,8 @@ static int use_log(struct sqlite *s)
 /*
  * A new store is private to its owner: documents name models, hosts and people. SQLite gives its
  * log and its shared memory the permissions of the store; an existing store's are kept. Only opens
- * a new file: closing an existing one would end SQLite's locks on it in this process. -1 with errno:
- * it cannot be made, of which SQLite says that it is not there.
+ * a new file: closing an existing one would end SQLite's locks on it in this process. -1 with errno
+ * when it cannot be made; SQLite would say that it is not there.
  */
 static int make_private(const char *path)
 {
