@@ -168,6 +168,8 @@ static void own_media(void **state)
 		{ "dataset show --dataset-name custom_audio --dataset-path bad4.jsonl --enable-multimodal-chat" MEDIA,
 		  .status = 1 },
 		{ .line = "dataset show --dataset-name custom_image --dataset-path image.jsonl --tokenizer sim" },
+		{ .line = "dataset show --dataset-name custom_image --dataset-path image.jsonl --tokenizer sim "
+		  "--backend openai-embeddings --num-prompts 3 --examples 0" },
 		{ "dataset show --dataset-name custom --dataset-path bad5.jsonl --tokenizer sim --skip-chat-template",
 		  .status = 2 },
 		{ "dataset show --dataset-name custom --dataset-path empty.jsonl --tokenizer sim", .status = 2 },

@@ -222,7 +222,7 @@ int store_backup(struct store *s, const char *path, struct err *e)
 	buf_printf(&temporary, "%s.%d.part", path, (int)getpid());
 	drop_temporary(temporary.data);
 	/* Private, and SQLite would only say that it cannot open it. */
-	fd = open(temporary.data, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	fd = open(temporary.data, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
 	if (fd < 0 || close(fd) < 0)
 		rc = err_set(e, ERR_IO, "cannot write %s: %s", path, strerror(errno));
 	else
