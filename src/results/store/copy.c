@@ -357,7 +357,7 @@ static int fill(struct db *from, const struct db_hooks *hooks, const char *place
 	return rc;
 }
 
-/* SQLite cannot write a damaged file, nor we a newer one: a new file takes its place; it is kept. */
+/* A damaged file and a newer one cannot be written: a new file takes its place, and it is kept. */
 static int replace_file(struct db *from, const char *place, struct buf *aside, struct err *e)
 {
 	struct buf new = { 0 }, old = { 0 };
