@@ -80,6 +80,8 @@ class Run(Case):
     def test_what_is_no_configuration(self):
         with self.assertRaisesRegex(TypeError, "config: expected a dict or the path of a file, got int"):
             profllm.run(3)
+        with self.assertRaisesRegex(TypeError, "set: expected a dict, such as .* got list"):
+            profllm.run({}, set=["benchmark.num_prompts=20"])
         with self.assertRaises(profllm.Refused) as caught:
             profllm.run(self.folder / "missing.yaml")
         self.assertRegex(str(caught.exception), r"^config: cannot open .*missing.yaml: No such file")
@@ -150,6 +152,9 @@ class Run(Case):
             seen.append((what, done, total))
 
         profllm.run(experiment(random_input_len=8, num_prompts=200), progress=progress, warn=warned.append)
+        with self.assertWarns(UserWarning) as caught:
+            profllm.run(experiment(random_input_len=8, num_prompts=200), progress=False)
+        self.assertEqual(caught.filename, __file__)
         self.assertIn(("Benchmark", 200, 200), seen)
         self.assertTrue([text for text in warned if "more tokens than requested" in text], warned)
 
@@ -250,6 +255,9 @@ class Bench(Case):
         self.assertIn(("Benchmark", 20, 20), seen)
         self.assertTrue(any(0 < done < 20 for _, done, _ in seen), seen)
         self.assertFalse([text for text in warned if text.startswith("WARNING") or "\x1b" in text])
+        with self.assertWarns(UserWarning) as caught:
+            self.serve(self.sim(), num_prompts=200)
+        self.assertEqual(caught.filename, __file__)
 
     def test_ctrl_c(self):
         reached = threading.Event()

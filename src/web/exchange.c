@@ -97,6 +97,11 @@ static bool is_reading(const struct exchange *x)
 	return strcmp(x->method, "GET") == 0 || strcmp(x->method, "HEAD") == 0;
 }
 
+static int shown(struct str header)
+{
+	return header.n < 100 ? (int)header.n : 100;
+}
+
 /* false: refused. */
 static bool check_sender(struct exchange *x)
 {
@@ -104,10 +109,13 @@ static bool check_sender(struct exchange *x)
 	const struct exchange_head *h = &x->head;
 
 	if (h->host.p && !auth_is_host(h->host, x->local, o->host_name, o->n_host_names))
-		exchange_refuse(x, 421, "this dashboard does not answer to the name or address in "
-				"the Host header; profllm dashboard --host-name NAME adds it");
+		exchange_refuse(x, 421, "this dashboard does not answer to '%.*s', the name or address in "
+				"the Host header; profllm dashboard --host-name NAME adds it; a proxy must pass "
+				"on the browser's Host header", shown(h->host), h->host.p);
 	else if (!is_reading(x) && h->origin.p && !auth_is_origin(h->origin, h->host))
-		exchange_refuse(x, 403, "a page of another origin may not do this");
+		exchange_refuse(x, 403, "a page of another origin (%.*s) may not do this at %.*s; a proxy must "
+				"pass on the browser's Host header with its port (nginx: proxy_set_header Host "
+				"$http_host)", shown(h->origin), h->origin.p, shown(h->host), h->host.p);
 	return !x->is_answered;
 }
 

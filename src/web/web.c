@@ -29,6 +29,8 @@
 /* In addition to connections: the store's files, logs, jobs, traces being sent. */
 #define DESCRIPTORS_MIN 256
 
+#define HOST_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._"
+
 /* ---- whose a request is that came by way of a proxy ---- */
 
 static bool read_address(struct str text, struct sockaddr_storage *out)
@@ -66,10 +68,15 @@ bool client_forwarded(struct str header, struct sockaddr_storage *out)
 	return read_address(last, out);
 }
 
-int client_check_proxies(const struct web_opts *o, struct err *e)
+int client_check_names(const struct web_opts *o, struct err *e)
 {
 	struct sockaddr_storage address;
 
+	for (size_t i = 0; i < o->n_host_names; i++)
+		if ((!o->host_name[i][0] || o->host_name[i][strspn(o->host_name[i], HOST_CHARS)]) &&
+		    !read_address(str_of(o->host_name[i]), &address))
+			return err_set(e, ERR_USAGE, "--host-name %s: expected a name or an address without "
+				       "scheme and port, such as bench.example", o->host_name[i]);
 	for (size_t i = 0; i < o->n_proxies; i++)
 		if (strcmp(o->proxy[i], "unix") != 0 && !read_address(str_of(o->proxy[i]), &address))
 			return err_set(e, ERR_USAGE, "--trusted-proxy %s: expected the proxy's address, "
@@ -548,7 +555,7 @@ int web_open(const struct web_opts *o, struct web **out, struct err *e)
 			WEB_CONNECTIONS_MAX + DESCRIPTORS_MIN);
 		goto fail;
 	}
-	if (client_check_proxies(o, e) < 0 || read_tokens(w, e) < 0 || listen_at(w, e) < 0 ||
+	if (client_check_names(o, e) < 0 || read_tokens(w, e) < 0 || listen_at(w, e) < 0 ||
 	    log_open(w, e) < 0)
 		goto fail;
 	if (make_folder(o->folder, e) < 0 || params_open(w, e) < 0)

@@ -253,8 +253,8 @@ void pulse_get(struct web *w, struct pulse *out);
 bool client_is_proxy(const struct web *w, const char *address);
 /* The address that the last proxy has put into X-Forwarded-For; false: not an address. */
 bool client_forwarded(struct str header, struct sockaddr_storage *out);
-/* ERR_USAGE: a proxy that is not an address. */
-int client_check_proxies(const struct web_opts *o, struct err *e);
+/* ERR_USAGE: a proxy that is not an address, a host name with a scheme or a port. */
+int client_check_names(const struct web_opts *o, struct err *e);
 /*
  * "127.0.0.1", "::1": an address without its port. IPv4 in IPv6 is written as IPv4; "" for anything
  * else.

@@ -518,6 +518,17 @@ if (($ENV{TEST_STORE} // 'sqlite') eq 'sqlite') {
 	);
 
 	run(args => [qw(ingest made/serve.json --store sqlite:whole.db)]);
+	run(args => [qw(backup whole.backup --store sqlite:whole.db)]);
+	my $restored = sub {
+		my ($what) = @_;
+		my $r = run(args => [qw(restore whole.backup --store sqlite:damaged.db --force)]);
+
+		is($r->{status}, 0, "$what: restore does that") or diag($r->{err});
+		my ($aside) = $r->{out} =~ /could not be used and is now (damaged\.db\.replaced-\d+)$/m;
+		is(slurp($aside // 'damaged.db'), $bytes, "$what: and keeps the file");
+		like(run(args => [qw(store check --store sqlite:damaged.db)])->{out},
+			qr/^1 run .*^nothing is wrong$/ms, "$what: the store is as it was");
+	};
 	for my $what (sort keys %damage) {
 		$bytes = slurp('whole.db');
 		$damage{$what}->();
@@ -528,7 +539,13 @@ if (($ENV{TEST_STORE} // 'sqlite') eq 'sqlite') {
 		like("$r->{out}$r->{err}", qr/`profllm restore BACKUP --store STORE --force`/,
 			"$what: says how to restore") || diag($r->{out}, $r->{err});
 		like("$r->{out}$r->{err}", qr/`sqlite3 STORE \.recover`/, "$what: and what to do without");
+		$restored->($what);
 	}
+	spew('cut.backup', substr slurp('whole.backup'), 0, 100_000);
+	spew('damaged.db', $bytes);
+	check_run('a damaged backup', run(args => [qw(restore cut.backup --store sqlite:damaged.db --force)]),
+		{ status => 1, err => 'profllm restore: cut.backup: the backup is damaged; *' });
+	is(slurp('damaged.db'), $bytes, 'leaves the store as it was');
 }
 
 done_testing();

@@ -54,7 +54,10 @@ SKIP: {
 		. 'CREATE ROLE guest LOGIN');
 	check_run('a role without rights', $ingest->($own =~ s/user=postgres/user=guest/r), { status => 1,
 		err => 'profllm ingest: the PostgreSQL store: PostgreSQL: ERROR: permission denied for '
-		. 'schema public; the role needs a database of its own: ALTER DATABASE name OWNER TO role' });
+		. 'schema public; for a new store the role needs a database of its own: ALTER DATABASE name '
+		. 'OWNER TO role; to read the store of another role: GRANT SELECT ON ALL TABLES IN SCHEMA '
+		. 'public TO role; to write it: GRANT owner TO role and ALTER ROLE role IN DATABASE name SET '
+		. 'role TO owner' });
 
 	# From SQLite, as the user of a password.
 	is(run(args => [qw(ingest r.json --store sqlite:small.db)])->{status}, 0, 'a store on SQLite');
@@ -68,6 +71,10 @@ SKIP: {
 		. 'convert: the PostgreSQL store is not empty; --force replaces what it holds' });
 	like(run(args => ['store', 'check', '--store', $secret])->{out}, qr/^nothing is wrong$/m,
 		'and nothing is wrong with it');
+	check_run('which a role without rights cannot read', run(args => ['store', 'check', '--store',
+		$own =~ s/user=postgres/user=guest/r]), { status => 1, err => 'profllm store check: the '
+		. 'PostgreSQL store: PostgreSQL: ERROR: permission denied for table migrations; for a new '
+		. 'store *' });
 }
 
 done_testing();

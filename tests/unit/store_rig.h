@@ -149,7 +149,7 @@ static inline void with_stores(void (*one)(const char *url))
 
 		must(store_backup(s, empty, e));
 		store_close(s);
-		must(store_restore(postgres, empty, true, e));
+		must(store_restore(postgres, empty, true, NULL, e));
 		one(postgres);
 	}
 	arena_release(&a);

@@ -134,8 +134,9 @@ static void wrong_prompts_are_refused(void **state)
 		  "one image, video or sound with a URL" },
 		{ "infinity-embeddings-clip", { .prompt = S("x"), .media = S("[" IMAGE ", " IMAGE "]") },
 		  "infinity embeddings take a prompt, or one image, video or sound with a URL" },
-		{ "openai-audio", { .prompt = S("x") }, "multi_modal_content must be a dict "
-		  "containing 'audio' or 'audio_path'" },
+		{ "openai-audio", { .prompt = S("x") }, "--backend openai-audio uploads a "
+		  "recording in each request, and this one has none: choose --dataset-name custom_audio, "
+		  "or a speech dataset without --enable-multimodal-chat" },
 	};
 
 	(void)state;

@@ -256,7 +256,7 @@ static void backup_and_restore(const char *url)
 	must(store_preset_put(s, "preset", &mine, (double)NAN, e));
 	must(store_backup(s, file, e));
 	put_many(s, "after", 0, 1);
-	must(store_restore(to, file, false, e));
+	must(store_restore(to, file, false, NULL, e));
 	t = open_store(to, false);
 	assert_int_equal(shown(t, INDEX_SUPERSEDED, false), 41);
 	must(store_annotations(t, out.id, &a, &note, &n, e));
@@ -266,11 +266,11 @@ static void backup_and_restore(const char *url)
 	must(store_put(t, &late, 1, STR(""), &a, &out, e));
 	assert_int_equal(out.id, 42);
 	store_close(t);
-	assert_int_equal(store_restore(to, file, false, NULL), -1);
-	must(store_restore(to, file, true, e));
+	assert_int_equal(store_restore(to, file, false, NULL, NULL), -1);
+	must(store_restore(to, file, true, NULL, e));
 	t = open_store(to, false); /* the snapshot next to it is of the earlier content */
 	assert_int_equal(shown(t, INDEX_SUPERSEDED, false), 41);
-	must(store_restore(url, file, true, e));
+	must(store_restore(url, file, true, NULL, e));
 	assert_int_equal(store_refresh(s, NULL), -1); /* a store that has it open reports it */
 	store_close(s);
 	s = open_store(url, false);
@@ -332,7 +332,7 @@ static void backup_under_load(const char *url)
 
 		atomic_fetch_add(&w.allowed, BETWEEN);
 		must(store_backup(w.s, file, e));
-		must(store_restore(to, file, false, e));
+		must(store_restore(to, file, false, NULL, e));
 		t = open_store(to, false);
 		assert_int_equal(shown(t, 0, false) % 3, 0);
 		assert_true(shown(t, 0, false) >= before);
@@ -704,7 +704,7 @@ static void test_older_marks(void **state)
 	store_close(s);
 	sql(url, older);
 	sql(backup, older);
-	must(store_restore(in_dir(&a, "restored.db"), backup, false, e));
+	must(store_restore(in_dir(&a, "restored.db"), backup, false, NULL, e));
 	s = open_store(in_dir(&a, "restored.db"), false);
 	must(store_marks(s, &a, &got, &n, e));
 	assert_int_equal(n, 1);
@@ -726,13 +726,22 @@ static void test_newer_is_refused(void **state)
 	struct store_opts o = { .url = in_dir(&a, "newer.db") };
 	struct store *s = open_store(o.url, false);
 	struct err why = { 0 };
+	const char *backup = in_dir(&a, "newer.backup");
+	struct buf aside = { 0 };
 
 	(void)state;
+	must(store_backup(s, backup, e));
 	store_close(s);
 	sql(o.url, "INSERT INTO migrations (number, at) VALUES (99, 0)");
 	assert_int_equal(store_open(&o, &s, &why), -1);
 	assert_int_equal(why.code, ERR_USAGE);
 	assert_non_null(strstr(why.text, "newer"));
+	/* The way back to an older program. */
+	assert_int_equal(store_restore(o.url, backup, false, &aside, &why), -1);
+	must(store_restore(o.url, backup, true, &aside, e));
+	assert_true(file_exists(aside.data));
+	buf_release(&aside);
+	store_close(open_store(o.url, false));
 	must(file_write_atomic(in_dir(&a, "text.db"), STR("this is no database, but long enough to"), e));
 	o.url = in_dir(&a, "text.db");
 	assert_int_equal(store_open(&o, &s, &why), -1);

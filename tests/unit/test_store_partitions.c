@@ -188,7 +188,7 @@ static void restored(const char *url)
 	put_some(s, "now", 20, 5);
 	must(store_backup(s, backup, e));
 	store_close(s);
-	must(store_restore(url, backup, true, e));
+	must(store_restore(url, backup, true, NULL, e));
 	s = open_store(url, false);
 	assert_int_equal(ask(url, partitions_of_originals), 2);
 	assert_int_equal(shown(s, 0, false), 10);

@@ -76,6 +76,7 @@ static void life(void **state)
 		"store retain" S, "store retain" S " --archive-days 0.5",
 		"store retain" S " --trace-days 1 --trace-gb 1",
 		"backup s.backup" S, "backup s.backup" S " ", "backup s.backup --force" S,
+		"backup absent/s.backup" S, "restore s.backup --store sqlite:absent/r.db",
 		"restore s.backup --store sqlite:r.db", "restore s.backup --store sqlite:r.db ",
 		"restore a.json --store sqlite:q.db",
 		"export --store sqlite:r.db --columns timestamp,request_throughput --shown all",

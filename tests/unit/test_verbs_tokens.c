@@ -155,6 +155,9 @@ static void own_media(void **state)
 		{ .line = "dataset show --json --dataset-name custom_audio --dataset-path sound.jsonl --backend "
 		  "openai-audio --tokenizer sim --num-prompts 2 --request-id-prefix r- --endpoint "
 		  "/v1/audio/transcriptions" },
+		{ .line = "dataset show --json --dataset-name custom_audio --dataset-path sound.jsonl --backend "
+		  "sglang --tokenizer sim --num-prompts 4 --examples 1 --request-id-prefix r-" },
+		{ "dataset show --dataset-name custom_audio --dataset-path bad7.jsonl --tokenizer sim", .status = 2 },
 		{ "dataset show --dataset-name custom_image --dataset-path bad1.jsonl" MEDIA, .status = 2 },
 		{ "dataset show --dataset-name custom_image --dataset-path bad2.jsonl" MEDIA, .status = 2 },
 		{ "dataset show --dataset-name custom_image --dataset-path bad3.jsonl" MEDIA, .status = 2 },
@@ -165,6 +168,8 @@ static void own_media(void **state)
 		{ "dataset show --dataset-name custom_audio --dataset-path bad4.jsonl --enable-multimodal-chat" MEDIA,
 		  .status = 1 },
 		{ .line = "dataset show --dataset-name custom_image --dataset-path image.jsonl --tokenizer sim" },
+		{ .line = "dataset show --dataset-name custom_image --dataset-path image.jsonl --tokenizer sim "
+		  "--backend openai-embeddings --num-prompts 3 --examples 0" },
 		{ "dataset show --dataset-name custom --dataset-path bad5.jsonl --tokenizer sim --skip-chat-template",
 		  .status = 2 },
 		{ "dataset show --dataset-name custom --dataset-path empty.jsonl --tokenizer sim", .status = 2 },
@@ -261,6 +266,7 @@ static int setup(void **state)
 	  "5}\n{\"prompt\": \"\", \"audio\": {\"array\": [1], "
 	    "\"sampling_rate\": 16000}}\n");
 	put("bad1.jsonl", "{\"prompt\": \"a\"}\n");
+	put("bad7.jsonl", "{\"prompt\": \"a\", \"audio\": [[[0, 1], [0, 1]], 8000]}\n");
 	put("bad6.jsonl", "{\"prompt\": \"a\", \"image_files\": []}\n");
 	put("bad2.jsonl", "{\"content\": [{\"type\": \"video\"}]}\n");
 	put("bad3.jsonl", "{\"content\": [{\"type\": \"image\"}]}\n");

@@ -161,15 +161,32 @@ static void proxies_are_addresses(void **state)
 	struct err e = { 0 };
 
 	(void)state;
-	assert_int_equal(client_check_proxies(&o, &e), 0);
+	assert_int_equal(client_check_names(&o, &e), 0);
 	w->o = o;
 	assert_true(client_is_proxy(w, "127.0.0.1"));
 	assert_true(client_is_proxy(w, ""));
 	assert_false(client_is_proxy(w, "127.0.0.2"));
 	o = (struct web_opts){ .proxy = bad, .n_proxies = 1 };
-	assert_int_equal(client_check_proxies(&o, &e), -1);
+	assert_int_equal(client_check_names(&o, &e), -1);
 	assert_int_equal(e.code, ERR_USAGE);
 	free(w);
+}
+
+static void host_names_have_no_port(void **state)
+{
+	static const char *const good[] = { "bench.example", "Bench-2_a.example.", "10.0.0.1", "::1" };
+	static const char *const bad[] = { "", "https://bench.example", "bench.example:8443", "a b",
+					   "*.example", "a,b", "[::1]" };
+	struct web_opts o = { .host_name = good, .n_host_names = 4 };
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(client_check_names(&o, &e), 0);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		o = (struct web_opts){ .host_name = &bad[i], .n_host_names = 1 };
+		assert_int_equal(client_check_names(&o, &e), -1);
+		assert_int_equal(e.code, ERR_USAGE);
+	}
 }
 
 /* ---- the budget of answers ---- */
@@ -545,7 +562,7 @@ int main(void)
 		cmocka_unit_test(tokens_are_carried), cmocka_unit_test(hosts_are_ours_or_not),
 		cmocka_unit_test(tokens_are_carried),
 		cmocka_unit_test(a_proxy_s_last_word_counts),
-		cmocka_unit_test(proxies_are_addresses),
+		cmocka_unit_test(proxies_are_addresses), cmocka_unit_test(host_names_have_no_port),
 		cmocka_unit_test(answers_share_a_budget),
 		cmocka_unit_test(hosts_are_ours_or_not),
 		cmocka_unit_test(origins_are_ours_or_not),

@@ -40,7 +40,7 @@ def tell(warn: Optional[Callable[[str], None]], text: str) -> None:
     if warn:
         warn(text)
     else:
-        warnings.warn(text, stacklevel=level - 1)
+        warnings.warn(text, stacklevel=level)
 
 
 def run(config: Union[Mapping[str, Any], Path], set: Optional[Mapping[str, Any]] = None,
@@ -73,6 +73,9 @@ class Call:
 
     def __init__(self, config: Union[Mapping[str, Any], Path], set: Mapping[str, Any],
                  output: Optional[Path]) -> None:
+        if not isinstance(set, Mapping):
+            raise TypeError("set: expected a dict, such as {'benchmark.num_prompts': 20}, got %s" %
+                            type(set).__name__)
         words = ["%s=%s" % (key, json.dumps(plain(value))) for key, value in set.items()]
         self.lib = native.library()
         self.said: "queue.SimpleQueue[Optional[Tuple[Any, ...]]]" = queue.SimpleQueue()

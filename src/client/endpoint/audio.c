@@ -80,8 +80,9 @@ static int encode(const struct endpoint *self, const struct encode_opts *o,
 
 	(void)self;
 	if (s->file.n == 0 || !s->file_name)
-		return err_set(e, ERR_RUN, "multi_modal_content must be a dict containing 'audio' or "
-			       "'audio_path'");
+		return err_set(e, ERR_RUN, "--backend openai-audio uploads a recording in each request, and "
+			       "this one has none: choose --dataset-name custom_audio, or a speech dataset "
+			       "without --enable-multimodal-chat");
 	if (s->output_len >= 0)
 		snprintf(output_len, sizeof(output_len), "%" PRId64, s->output_len);
 	json_quote(&model, o->model, false);

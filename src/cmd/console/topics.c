@@ -238,7 +238,8 @@ static const struct topic {
 	{ ERRORS, "store_foreign",
 	  "The file is not a store: SQLite cannot read it as a database.",
 	  "Name the store's file. Result files go into a store with `profllm ingest FILE --store "
-	  "STORE`; backups become a store with `profllm restore`.",
+	  "STORE`; backups become a store with `profllm restore`. A store whose beginning is damaged "
+	  "is not recognised either: move it away and restore a backup.",
 	  "text.txt: the file is not an SQLite database, so it is not a store" },
 	{ ERRORS, "store_newer",
 	  "A newer version of profllm made or migrated this store, and this version does not know its "

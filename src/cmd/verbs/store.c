@@ -144,6 +144,23 @@ int cmd_backup(struct cli *c, void *opts)
 	return rc;
 }
 
+static int restore_into(const char *url, const char *path, const char *name, bool is_forced,
+			struct err *e)
+{
+	struct buf aside = { 0 }, done = { 0 };
+	int rc = store_restore(url, path, is_forced, &aside, e);
+
+	if (rc == 0)
+		buf_printf(&done, "%s now has the contents of %s\n", url, name);
+	if (rc == 0 && aside.len)
+		buf_printf(&done, "the file that was there could not be used and is now %s\n", aside.data);
+	redact_tail(&done, 0, REDACT_DATA); /* URLs may have passwords */
+	printf("%.*s", (int)done.len, done.len ? done.data : "");
+	buf_release(&aside);
+	buf_release(&done);
+	return rc;
+}
+
 int cmd_restore(struct cli *c, void *opts)
 {
 	const struct keep_opts *o = opts;
@@ -153,10 +170,7 @@ int cmd_restore(struct cli *c, void *opts)
 		return err_set(e, ERR_USAGE, "FILE is missing: a file written by profllm backup");
 	if (!file_exists(o->file))
 		return err_set(e, ERR_USAGE, "%s does not exist", o->file);
-	if (store_restore(keep_place(o, &c->arena), o->file, o->is_forced, e) < 0)
-		return -1;
-	printf("the store now has the contents of %s\n", o->file);
-	return 0;
+	return restore_into(keep_place(o, &c->arena), o->file, o->file, o->is_forced, e);
 }
 
 int cmd_store_convert(struct cli *c, void *opts)
@@ -166,7 +180,6 @@ int cmd_store_convert(struct cli *c, void *opts)
 	const char *folder = getenv("TMPDIR");
 	char *path = arena_printf(&c->arena, "%s/profllm-convert-%ld",
 				  folder && *folder ? folder : "/tmp", (long)getpid());
-	struct buf done = { 0 };
 	struct store *store;
 	int rc;
 
@@ -177,13 +190,8 @@ int cmd_store_convert(struct cli *c, void *opts)
 	rc = store_backup(store, path, e);
 	store_close(store);
 	if (rc == 0)
-		rc = store_restore(o->to, path, o->is_forced, e);
+		rc = restore_into(o->to, path, keep_place(o, &c->arena), o->is_forced, e);
 	unlink(path);
-	if (rc == 0)
-		buf_printf(&done, "%s now has the contents of %s\n", o->to, keep_place(o, &c->arena));
-	redact_tail(&done, 0, REDACT_DATA); /* URLs may have passwords */
-	printf("%.*s", (int)done.len, done.len ? done.data : "");
-	buf_release(&done);
 	return rc;
 }
 

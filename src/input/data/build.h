@@ -52,7 +52,7 @@ bool dataset_sends_messages(const struct dataset_env *env);
  * next to the prompt. backends: those that do, for errors.
  */
 bool dataset_carries_media(const struct dataset_env *env, const char **backends);
-/* Notes that the media some requests have are not sent by this backend, as upstream. */
+/* Notes which media this backend does not send, as upstream; RTFx is then without them. */
 void dataset_note_media(struct workload *w, const struct dataset_env *env);
 /*
  * The seed of sets that upstream always seeds with 0: 0, with a note when --seed is another, or

@@ -40,9 +40,9 @@ int dataset_oversample(struct workload *w, const struct dataset_opts *o,
 		*workload_add(w) = copy;
 	}
 	dataset_note(w, "%s has %zu request%s to send, so %zu of the %zu are repeats, which a prefix "
-		     "cache answers faster: --no-oversample sends each once, --prompt-salt request makes "
-		     "all different", o->path ? o->path : "the dataset", original,
-		     original == 1 ? "" : "s", wanted - original, wanted);
+		     "cache answers faster: --no-oversample sends each once%s", o->path ? o->path : "the dataset",
+		     original, original == 1 ? "" : "s", wanted - original, wanted,
+		     w->v[0].file.n ? "" : ", --prompt-salt request makes all different");
 	return 0;
 }
 
@@ -165,18 +165,33 @@ bool dataset_carries_media(const struct dataset_env *env, const char **backends)
 	return dataset_sends_messages(env) || strcmp(env->backend, "openai-audio") == 0;
 }
 
-void dataset_note_media(struct workload *w, const struct dataset_env *env)
+static bool is_media_unsent(const struct sample *s, const char *backend)
 {
 	static const char *const text_alone[] = { "vllm", "openai", "openai-responses", "tgi",
-						  "llamacpp", "sglang", "ollama", NULL };
-	bool has_media = false;
+						  "llamacpp", "sglang", "ollama", "openai-embeddings",
+						  "vllm-pooling", NULL };
 
-	if (!env->backend || env->is_offline || !is_one_of(env->backend, text_alone))
-		return;
-	for (size_t i = 0; i < w->n && !has_media; i++)
-		has_media = w->v[i].media.n > 2 || /* more than "[]" */
-			    (w->v[i].kind == PROMPT_JSON && str_starts(w->v[i].prompt, STR("[{")));
-	if (has_media)
+	if (s->file.n)
+		return strcmp(backend, "openai-audio") != 0;
+	return is_one_of(backend, text_alone) &&
+	       (s->media.n > 2 || /* more than "[]" */
+		(s->kind == PROMPT_JSON && str_starts(s->prompt, STR("[{"))));
+}
+
+void dataset_note_media(struct workload *w, const struct dataset_env *env)
+{
+	const struct sample *unsent = NULL;
+
+	for (size_t i = 0; env->backend && !env->is_offline && i < w->n; i++) {
+		if (!is_media_unsent(&w->v[i], env->backend))
+			continue;
+		w->v[i].audio_s = 0;
+		unsent = &w->v[i];
+	}
+	if (unsent && unsent->file.n)
+		dataset_note(w, "recordings are not sent by --backend %s; openai-audio uploads them, "
+			     "openai-chat sends them with --enable-multimodal-chat", env->backend);
+	else if (unsent)
 		dataset_note(w, "images, videos and sound are not sent by --backend %s; openai-chat "
 			     "sends them", env->backend);
 }

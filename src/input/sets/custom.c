@@ -483,18 +483,21 @@ struct audio_rows {
 struct sound {
 	const char *path;           /* NULL: samples */
 	struct json_slice samples;
+	uint64_t n;
 	uint32_t rate;
 };
 
-static uint64_t count_items(struct json_slice list)
+/* False: one of them is not a number. */
+static bool count_samples(struct sound *sound)
 {
-	struct json_iter it = json_iter(list);
+	struct json_iter it = json_iter(sound->samples);
 	struct json_slice item;
-	uint64_t n = 0;
+	double v;
 
-	while (json_each(&it, NULL, &item) == 1)
-		n++;
-	return n;
+	for (sound->n = 0; json_each(&it, NULL, &item) == 1; sound->n++)
+		if (!json_to_f64(item, &v))
+			return false;
+	return true;
 }
 
 /* {"array": ..., "sampling_rate": ...} or [array, rate]. */
@@ -550,7 +553,13 @@ static int draft_sound(struct audio_rows *s, size_t i, struct json_slice row, st
 		if (!find_samples(v, sound))
 			return rows_refuse(&s->rows, i, e, "\"audio\" must be a path, {\"array\": [...], "
 					   "\"sampling_rate\": n} or [[...], n]");
-		seconds = (double)count_items(sound->samples) / sound->rate;
+		if (!count_samples(sound))
+			return rows_refuse(&s->rows, i, e, "\"audio\" has a sample that is not a number "
+					   "(one channel is read)");
+		if (sound->n > AUDIO_SAMPLES_MAX)
+			return rows_refuse(&s->rows, i, e, "\"audio\" has more than %u samples",
+					   AUDIO_SAMPLES_MAX);
+		seconds = (double)sound->n / sound->rate;
 		sound->samples.raw = arena_str(a, sound->samples.raw);
 	}
 	d->sample.audio_s = (float)seconds;
@@ -597,25 +606,16 @@ static int audio_draft(void *self, size_t i, struct arena *a, struct draft *d, s
 	return rows_own_keys(&s->rows, i, row, a, d, e) < 0 ? -1 : 1;
 }
 
-static int read_samples(const struct sound *sound, struct audio *out, struct err *e)
+static void read_samples(const struct sound *sound, struct audio *out)
 {
 	struct json_iter it = json_iter(sound->samples);
 	struct json_slice item;
-	uint64_t n = count_items(sound->samples);
+	double v = 0;
 
-	if (n > AUDIO_SAMPLES_MAX)
-		return err_set(e, ERR_LIMIT, "\"audio\" has more than %u samples", AUDIO_SAMPLES_MAX);
 	*out = (struct audio){ .channels = 1, .rate = sound->rate };
-	out->sample = mem_array(n, sizeof(*out->sample));
-	while (json_each(&it, NULL, &item) == 1) {
-		double v;
-
-		if (!json_to_f64(item, &v))
-			return err_set(e, ERR_PARSE, "\"audio\" has a sample that is not a number "
-				       "(one channel is read)");
+	out->sample = mem_array(sound->n, sizeof(*out->sample));
+	while (json_each(&it, NULL, &item) == 1 && json_to_f64(item, &v))
 		out->sample[out->frames++] = (float)v;
-	}
-	return 0;
 }
 
 static int read_file(const char *path, struct audio *out, struct err *e)
@@ -636,8 +636,12 @@ static int audio_make_media(void *self, const struct draft *d, struct buf *out, 
 	const struct sound *sound = d->media;
 	struct json_writer w = json_writer(out);
 	struct audio audio = { 0 };
-	int rc = sound->path ? read_file(sound->path, &audio, e) : read_samples(sound, &audio, e);
+	int rc = 0;
 
+	if (sound->path)
+		rc = read_file(sound->path, &audio, e);
+	else
+		read_samples(sound, &audio);
 	if (rc == 0 && s->o->enable_multimodal_chat) {
 		json_begin_array(&w);
 		rc = media_put_audio(&w, &audio, e);
@@ -662,18 +666,6 @@ static int audio_check(const struct dataset_opts *o, const struct dataset_env *e
 	return custom_check_path(o->path, "custom_audio", "\"prompt\" and \"audio\"", e);
 }
 
-static void add_notes(const struct audio_rows *s, struct workload *w)
-{
-	const char *backend = s->env->backend;
-
-	if (s->is_silent)
-		dataset_note(w, "without a tokenizer only the texts of custom_audio are sent, as in vLLM");
-	else if (backend && !s->env->is_offline &&
-		 (strcmp(backend, "vllm") == 0 || strcmp(backend, "openai") == 0))
-		dataset_note(w, "the sound of custom_audio is not sent by --backend %s; openai-audio and "
-			     "openai-chat send it", backend);
-}
-
 static int audio_build(const struct dataset_opts *o, const struct dataset_env *env,
 		       struct compat_rng *rng, struct workload *w, struct err *e)
 {
@@ -696,8 +688,10 @@ static int audio_build(const struct dataset_opts *o, const struct dataset_env *e
 
 	if (rc == 0)
 		rc = rows_take(&s.rows, &take, &opts, rng, w, e);
+	if (rc == 0 && s.is_silent)
+		dataset_note(w, "without a tokenizer only the texts of custom_audio are sent, as in vLLM");
 	if (rc == 0)
-		add_notes(&s, w);
+		dataset_note_media(w, env);
 	if (rc == 0)
 		rows_note_unused(&s.rows, o, w);
 	rows_release(&s.rows);

@@ -432,8 +432,5 @@ void hf_finish_asr(struct hf *h)
 		dataset_note(h->w, "recordings of %.2f to %.2f seconds, %.2f on average, median %.2f",
 			(double)seconds[0], (double)seconds[n - 1], sum / (double)n,
 			((double)seconds[(n - 1) / 2] + (double)seconds[n / 2]) / 2);
-	if (n && h->env->is_chat_backend && !h->opts->enable_multimodal_chat)
-		dataset_note(h->w, "--backend %s uploads no files, so the recordings are not sent; "
-			     "--enable-multimodal-chat puts them into the messages", h->env->backend);
 	free(seconds);
 }

@@ -7,6 +7,7 @@
  * and benchmark_runs, which only repeats the documents' cells, is rebuilt.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -184,24 +185,34 @@ static bool is_same_file(const char *a, const char *b)
 	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-static void drop_temporary(const char *path)
+/* A file of SQLite with its log; to NULL: removes them. -1 with errno. */
+static int move_files(const char *path, const char *to)
 {
-	static const char *const ending[] = { "", "-journal", "-wal", "-shm" };
+	static const char *const ending[] = { "-journal", "-wal", "-shm", "" };
+	int rc = 0;
 
 	for (size_t i = 0; i < 4; i++) {
-		struct buf name = { 0 };
+		struct buf name = { 0 }, other = { 0 };
 
 		buf_printf(&name, "%s%s", path, ending[i]);
-		unlink(name.data);
+		buf_printf(&other, "%s%s", to ? to : "", ending[i]);
+		rc = to ? rename(name.data, other.data) : unlink(name.data);
 		buf_release(&name);
+		buf_release(&other);
 	}
+	return rc; /* of the file itself */
+}
+
+static void drop_temporary(const char *path)
+{
+	move_files(path, NULL);
 }
 
 int store_backup(struct store *s, const char *path, struct err *e)
 {
 	struct buf temporary = { 0 };
 	struct db *d;
-	int rc;
+	int rc, fd;
 
 	if (s->hooks == &db_sqlite && is_same_file(path, s->place))
 		return err_set(e, ERR_USAGE, "%s is the store itself; a backup needs another file", path);
@@ -210,7 +221,13 @@ int store_backup(struct store *s, const char *path, struct err *e)
 		return -1;
 	buf_printf(&temporary, "%s.%d.part", path, (int)getpid());
 	drop_temporary(temporary.data);
-	rc = s->hooks->copy ? s->hooks->copy(d, temporary.data, e) : export(d, temporary.data, e);
+	/* Private, and SQLite would only say that it cannot open it. */
+	fd = open(temporary.data, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+	if (fd < 0 || close(fd) < 0)
+		rc = err_set(e, ERR_IO, "cannot write %s: %s", path, strerror(errno));
+	else
+		rc = s->hooks->copy ? s->hooks->copy(d, temporary.data, e) :
+				      export(d, temporary.data, e);
 	store_reader_back(s, d);
 	if (!rc)
 		rc = finish_copy(temporary.data, e);
@@ -320,22 +337,13 @@ static void drop_copy(struct buf *folder)
 	buf_release(folder);
 }
 
-int store_restore(const char *url, const char *path, bool is_forced, struct err *e)
+static int fill(struct db *from, const struct db_hooks *hooks, const char *place, bool is_forced,
+		struct err *e)
 {
-	const char *place, *where;
-	const struct db_hooks *hooks = db_hooks_of(url, &place, e);
-	struct db *from = NULL, *to = NULL;
-	struct buf folder = { 0 };
-	int rc;
+	const char *where = hooks == &db_sqlite ? place : "the PostgreSQL store";
+	struct db *to = NULL;
+	int rc = hooks->open(place, false, &to, e);
 
-	if (!hooks)
-		return -1;
-	where = hooks == &db_sqlite ? place : "the PostgreSQL store";
-	if (hooks == &db_sqlite && is_same_file(path, place))
-		return err_set(e, ERR_USAGE, "%s is the store itself; a restore needs a backup", path);
-	rc = open_backup(path, &folder, &from, e);
-	if (!rc)
-		rc = hooks->open(place, false, &to, e);
 	if (!rc)
 		rc = migrate(to, where, false, e);
 	if (!rc && (rc = db_begin(from, DB_READ, e)) == 0) {
@@ -344,10 +352,68 @@ int store_restore(const char *url, const char *path, bool is_forced, struct err 
 			rc = db_end(to, restore(from, to, where, is_forced, e), e);
 		db_end(from, -1, NULL);
 	}
-	if (from)
-		db_sqlite.close(from);
 	if (to)
 		hooks->close(to);
+	return rc;
+}
+
+/* A damaged file and a newer one cannot be written: a new file takes its place, and it is kept. */
+static int replace_file(struct db *from, const char *place, struct buf *aside, struct err *e)
+{
+	struct buf new = { 0 }, old = { 0 };
+	struct stat st;
+	int rc;
+
+	buf_printf(&new, "%s.%d.part", place, (int)getpid());
+	buf_printf(&old, "%s.replaced-%d", place, (int)getpid());
+	rc = fill(from, &db_sqlite, new.data, false, e);
+	if (!rc && (stat(place, &st) < 0 || chmod(new.data, st.st_mode & 0777) < 0 ||
+		    chown(new.data, st.st_uid, st.st_gid) < 0 || move_files(place, old.data) < 0 ||
+		    rename(new.data, place) < 0))
+		rc = err_set(e, ERR_IO, "%s cannot be replaced: %s", place, strerror(errno));
+	if (rc)
+		drop_temporary(new.data);
+	else
+		file_sync_folder_of(place);
+	if (!rc && aside)
+		buf_add_str(aside, buf_str(&old));
+	buf_release(&new);
+	buf_release(&old);
+	return rc;
+}
+
+int store_restore(const char *url, const char *path, bool is_forced, struct buf *aside,
+		  struct err *e)
+{
+	const char *place;
+	const struct db_hooks *hooks = db_hooks_of(url, &place, e);
+	struct db *from = NULL;
+	struct buf folder = { 0 };
+	struct err why = { 0 };
+	bool is_backup;
+	int rc;
+
+	if (!hooks)
+		return -1;
+	if (hooks == &db_sqlite && is_same_file(path, place))
+		return err_set(e, ERR_USAGE, "%s is the store itself; a restore needs a backup", path);
+	rc = open_backup(path, &folder, &from, &why);
+	is_backup = rc < 0;
+	if (!rc) {
+		rc = fill(from, hooks, place, is_forced, &why);
+		if (rc && is_forced && hooks == &db_sqlite &&
+		    (why.code == ERR_RUN || why.kind == ERR_STORE_NEWER)) {
+			rc = replace_file(from, place, aside, &why);
+			is_backup = rc < 0;
+		}
+	}
+	if (is_backup && why.kind == ERR_STORE_DAMAGED)
+		err_set(&why, ERR_RUN, "%s: the backup is damaged; the store is as it was: choose another "
+			"backup", path);
+	if (rc && e)
+		*e = why;
+	if (from)
+		db_sqlite.close(from);
 	drop_copy(&folder);
 	return rc;
 }

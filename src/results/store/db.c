@@ -391,7 +391,8 @@ int migrate(struct db *d, const char *where, bool is_read_only, struct err *e)
 		return is_empty(d) ? err_set(e, ERR_USAGE, "%s has no tables of a store yet: "
 					     "`profllm ingest FILE --store URL` or a dashboard makes "
 					     "them", where) :
-				     err_wrap(e, "%s has no tables of a store", where);
+				     err_wrap(e, "%s%s", where, d->hooks->is_partitioned ? "" :
+					      " has no tables of a store");
 	if (number > newest())
 		return too_new(where, number, e);
 	if (number == newest())

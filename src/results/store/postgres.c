@@ -99,10 +99,13 @@ static int fail(struct postgres *p, const PGresult *r, struct err *e)
 	/* 53: out of something; 57: shut down; 58: the system under it. */
 	if (!strncmp(state, "53", 2) || !strncmp(state, "57", 2) || !strncmp(state, "58", 2))
 		return err_set(e, ERR_IO, "PostgreSQL: %s", said(lib.PQresultErrorMessage(r), text));
-	err_set(e, ERR_RUN, "PostgreSQL: %s", said(lib.PQresultErrorMessage(r), text));
 	if (!strcmp(state, "42501") || !strcmp(state, "3F000")) /* no right, no schema */
-		err_add(e, "; the role needs a database of its own: ALTER DATABASE name OWNER TO role");
-	return -1;
+		return err_set(e, ERR_IO, "PostgreSQL: %s; for a new store the role needs a database of its own: "
+			       "ALTER DATABASE name OWNER TO role; to read the store of another role: GRANT SELECT ON "
+			       "ALL TABLES IN SCHEMA public TO role; to write it: GRANT owner TO role and ALTER ROLE "
+			       "role IN DATABASE name SET role TO owner",
+			       said(lib.PQresultErrorMessage(r), text));
+	return err_set(e, ERR_RUN, "PostgreSQL: %s", said(lib.PQresultErrorMessage(r), text));
 }
 
 static void forget(struct postgres *p)

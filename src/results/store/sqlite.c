@@ -169,15 +169,17 @@ static int use_log(struct sqlite *s)
 /*
  * A new store is private to its owner: documents name models, hosts and people. SQLite gives its
  * log and its shared memory the permissions of the store; an existing store's are kept. Only opens
- * a new file: closing an existing one would end SQLite's locks on it in this process.
+ * a new file: closing an existing one would end SQLite's locks on it in this process. -1 with errno
+ * when it cannot be made; SQLite would say that it is not there.
  */
-static void make_private(const char *path)
+static int make_private(const char *path)
 {
-	int fd = *path && *path != ':' ?
-			 open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+	int fd;
 
-	if (fd >= 0)
-		close(fd);
+	if (!*path || *path == ':')
+		return 0;
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	return fd >= 0 ? close(fd) : errno == EEXIST ? 0 : -1;
 }
 
 /* Its creation was interrupted, before it had a log: whatever opens it next has to undo that. */
@@ -205,11 +207,11 @@ static int open_(const char *place, bool is_read_only, struct db **out, struct e
 
 	if (library_open(&lib_library, e) < 0)
 		return -1;
+	if (!is_read_only && make_private(place) < 0)
+		return err_set(e, ERR_USAGE, "%s cannot be opened: %s", place, strerror(errno));
 	s = mem_alloc(sizeof(*s));
 	s->db.hooks = &db_sqlite;
 	s->path = mem_text(place);
-	if (!is_read_only)
-		make_private(place);
 	if (lib.sqlite3_open_v2(place, &s->handle, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
 		goto bad;
 	lib.sqlite3_busy_handler(s->handle, wait_busy, NULL);
@@ -364,7 +366,6 @@ static int copy(struct db *d, const char *path, struct err *e)
 	sqlite3 *to = NULL;
 	int rc = -1, step = SQLITE_OK;
 
-	make_private(path);
 	if (lib.sqlite3_open_v2(path, &to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) !=
 		    SQLITE_OK ||
 	    lib.sqlite3_exec(to, "PRAGMA synchronous = FULL", NULL, NULL, NULL) != SQLITE_OK) {

@@ -253,7 +253,9 @@ int store_trace_drop(struct store *s, int64_t id, struct err *e);
 
 /* Writes one file, while the store is in use. Files of traces are not in it, and it says so. */
 int store_backup(struct store *s, const char *path, struct err *e);
-int store_restore(const char *url, const char *path, bool is_forced, struct err *e);
+/* aside: receives the name that a file has now which had to be replaced, if there was one. */
+int store_restore(const char *url, const char *path, bool is_forced, struct buf *aside,
+		  struct err *e);
 /* Sentences about damage found; *n 0: none. */
 int store_check(struct store *s, struct arena *a, struct str **finding, size_t *n, struct err *e);
 /*
