@@ -322,6 +322,8 @@ struct series_key {
  * hardware first.
  */
 int series_key(const struct analyse_request *r, struct series_key *out, struct err *e);
+/* Columns of the role or below it that can differ at all, in the same order. */
+struct str *series_columns(const struct analyse_request *r, enum series_role most, size_t *n);
 
 /* Runs by their keys; shown names and the list's rows have the original values. */
 struct keyed {
