@@ -178,6 +178,9 @@ int cmd_store_convert(struct cli *c, void *opts)
 	store_close(store);
 	if (rc == 0)
 		rc = store_restore(o->to, path, o->is_forced, e);
+	if (rc < 0 && strstr(e->text, path) && e->kind == ERR_STORE_DAMAGED)
+		err_set(e, ERR_STORE_DAMAGED, "%s: the store is damaged. " STORE_REMEDY,
+			keep_place(o, &c->arena));
 	unlink(path);
 	if (rc == 0)
 		buf_printf(&done, "%s now has the contents of %s\n", o->to, keep_place(o, &c->arena));

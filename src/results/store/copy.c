@@ -283,7 +283,7 @@ static int open_backup(const char *path, struct buf *folder, struct db **out, st
 	char *copy;
 	int rc;
 
-	if (db_sqlite.open(path, true, out, e) < 0)
+	if (sqlite_open_backup(path, true, path, out, e) < 0)
 		return -1;
 	if (!migrate_is_older(*out))
 		return migrate(*out, path, true, e);
@@ -301,7 +301,7 @@ static int open_backup(const char *path, struct buf *folder, struct db **out, st
 	rc = db_sqlite.copy(old, copy, e);
 	db_sqlite.close(old);
 	if (!rc)
-		rc = db_sqlite.open(copy, false, out, e);
+		rc = sqlite_open_backup(copy, false, path, out, e);
 	if (!rc)
 		rc = migrate(*out, path, false, e);
 	free(copy);

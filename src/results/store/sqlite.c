@@ -79,7 +79,11 @@ static int fail(struct sqlite *s, struct err *e)
 			       STORE_WRITER_SECONDS);
 	if (code == SQLITE_NOTADB)
 		return err_set(e, ERR_STORE_FOREIGN, "%s: the file is not an SQLite database, so it is not "
-			       "a store", s->path);
+			       "a %s", s->path, s->db.backup ? "backup" : "store");
+	if (code == SQLITE_CORRUPT && s->db.backup)
+		return err_set(e, ERR_STORE_DAMAGED, "%s: the backup is damaged: %s. Nothing was restored; use "
+			       "another backup. Without one, `sqlite3 %s .recover` saves what can still be "
+			       "read", s->db.backup, lib.sqlite3_errmsg(s->handle), s->db.backup);
 	if (code == SQLITE_CORRUPT)
 		return err_set(e, ERR_STORE_DAMAGED, "%s: the store is damaged: %s. " STORE_REMEDY, s->path,
 			       lib.sqlite3_errmsg(s->handle));
@@ -192,7 +196,8 @@ static bool has_journal(const char *place)
 	return has;
 }
 
-static int open_(const char *place, bool is_read_only, struct db **out, struct err *e)
+int sqlite_open_backup(const char *place, bool is_read_only, const char *backup, struct db **out,
+		       struct err *e)
 {
 	/* KiB of pages, for each connection: a reader looks up few runs, a writer many places. */
 	const char *const pragma[] = {
@@ -207,6 +212,7 @@ static int open_(const char *place, bool is_read_only, struct db **out, struct e
 		return -1;
 	s = mem_alloc(sizeof(*s));
 	s->db.hooks = &db_sqlite;
+	s->db.backup = backup;
 	s->path = mem_text(place);
 	if (!is_read_only)
 		make_private(place);
@@ -226,6 +232,11 @@ bad:
 	fail(s, e);
 	close_(&s->db);
 	return -1;
+}
+
+static int open_(const char *place, bool is_read_only, struct db **out, struct err *e)
+{
+	return sqlite_open_backup(place, is_read_only, NULL, out, e);
 }
 
 /* The text; of a long one bytes from all over it, so that looking it up costs little. */

@@ -248,8 +248,9 @@ int store_trace_drop(struct store *s, int64_t id, struct err *e);
 
 /* What to do about a store that is damaged. */
 #define STORE_REMEDY_BACKUP "`profllm restore BACKUP --store STORE --force` puts a backup in its place"
-#define STORE_REMEDY STORE_REMEDY_BACKUP "; without one, `sqlite3 STORE .recover` saves what can " \
-		     "still be read"
+#define STORE_REMEDY "`profllm restore BACKUP --store STORE` puts a backup in its place once STORE and " \
+		     "STORE-wal are moved away; without one, `sqlite3 STORE .recover` saves what can still " \
+		     "be read"
 
 /* Writes one file, while the store is in use. Files of traces are not in it, and it says so. */
 int store_backup(struct store *s, const char *path, struct err *e);

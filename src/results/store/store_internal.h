@@ -58,10 +58,14 @@ struct db_hooks {
 	const char *integrity; /* rows of this statement other than "ok" are complaints; or NULL */
 };
 extern const struct db_hooks db_sqlite, db_postgres;
+/* The same as db_sqlite.open for a backup, or a copy of one: messages are about the backup. */
+int sqlite_open_backup(const char *place, bool is_read_only, const char *backup, struct db **out,
+		       struct err *e);
 
 struct db {
 	const struct db_hooks *hooks;
 	bool is_inside; /* a transaction */
+	const char *backup; /* this is that backup, or a copy of it, and no store; NULL: a store */
 	bool is_replica; /* its server accepts no writes: a read replica, or configured so */
 	int64_t rest_until_ns; /* CLOCK_MONOTONIC: its server hung and is not tried before */
 };
