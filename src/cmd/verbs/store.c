@@ -339,7 +339,9 @@ static const struct opt retain_rows[] = {
 };
 const struct opt_set cmd_store_retain_set = SET("store retain", retain_rows,
 	.summary = "Applies limits of age and disk space; run it once a day.",
-	.epilog = "Examples:\n"
+	.epilog = "The age of a run counts from its date, or from when it was received if its date is unknown or "
+		  "before 2000.\n\n"
+		  "Examples:\n"
 		  "  profllm store retain --archive-days 365 --trace-days 90 --trace-gb 50");
 
 /* ---- which runs ---- */
