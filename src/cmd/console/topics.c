@@ -468,7 +468,8 @@ static const struct topic {
 	{ REASONS, "prefix_cache",
 	  "The server had prompts in its prefix cache that this run alone does not explain: an earlier "
 	  "run sent them. TTFT is that of the cache.",
-	  "`--prompt-salt run` makes all prompts new, or clear the cache with `--reset-prefix-cache`.",
+	  "`--prompt-salt run` makes all prompts new, or clear the cache with `--reset-prefix-cache`. "
+	  "`bench throughput` sends new prompts with another `--seed`.",
 	  "profllm bench serve ... --prompt-salt run" },
 	{ REASONS, "slots_empty",
 	  "In a closed loop fewer requests were in flight than `--max-concurrency` says: there were "
