@@ -168,6 +168,8 @@ sub bodies { return map { JSON::PP->new->decode($_) } grep { /\S/ } split /\n/, 
 
 	is($r->{status}, 0, 'latency of a server with lists') or diag($r->{err});
 	is(scalar @asked, 3, 'one request for each iteration');
+	is($r->{json}{profllm}{seed}, undef, 'no seed fixes its prompts');
+	like($r->{err}, qr/^WARNING: --seed has no effect with --base-url/m, 'which is said');
 	is(scalar(grep { @{$_->{prompt}} != 3 || @{$_->{prompt}[0]} != 8 } @asked), 0, 'with all prompts');
 	is($asked[0]{n}, 2, 'and how many sequences of each');
 	is($r->{json}{profllm}{output_tokens_per_iteration}, 3 * 2 * 5, 'their tokens in all');
