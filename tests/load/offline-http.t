@@ -64,10 +64,10 @@ sub min { my $m = shift; for (@_) { $m = $_ if $_ < $m } return $m }
 
 {
 	my $sim = sim(qw(--enable-prefix-caching --enable-prompt-tokens-details));
-	my @ask = ('--base-url', $sim->{url}, qw(--model sim --tokenizer sim --num-prompts 4 --random-output-len 2
-		--random-input-len 256));
+	my @ask = ('--base-url', $sim->{url}, qw(--model sim --tokenizer sim --num-prompts 4
+		--random-output-len 2 --random-input-len 256));
 
-	for ([[], undef], [[], qr/^9\d\.\d % of .* explain \d\.\d % \(limit: 10 % more\)\. Use another --seed/],
+	for ([[], undef], [[], qr/^9\d\.\d % of .* explain \d\.\d % \(limit: 10 % more\)\. Use another/],
 		[[qw(--seed 1 --warmup-pass same)], undef], [[qw(--seed 2 --random-prefix-len 256)], undef],
 		[[qw(--seed 3 --repeat-count 2)], undef]) {
 		my ($more, $text) = @$_;

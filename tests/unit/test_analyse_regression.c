@@ -231,7 +231,7 @@ static void by_commit(void **state)
 	rig_end(&r);
 }
 
-/* Columns that all candidates have alike are not in the key; a baseline that differs in one says so. */
+/* A baseline that differs in a column that is alike in all candidates, and so not in the key. */
 static void apart(void **state)
 {
 	static const struct { double size[4]; bool is_apart; } rows[] = { /* 0: not given */
@@ -429,7 +429,8 @@ int main(void)
 		cmocka_unit_test(against), cmocka_unit_test(one_session), cmocka_unit_test(guards),
 		cmocka_unit_test(by_commit), cmocka_unit_test(refused),
 		cmocka_unit_test(failed_runs), cmocka_unit_test(invalid_runs),
-		cmocka_unit_test(right_of_one), cmocka_unit_test(right_of_many), cmocka_unit_test(apart),
+		cmocka_unit_test(right_of_one), cmocka_unit_test(right_of_many),
+		cmocka_unit_test(apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

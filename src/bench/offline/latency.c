@@ -364,7 +364,8 @@ static int check(struct offline_job *job, struct err *e)
 		return err_set(e, ERR_USAGE, "--seed: expected 0 to 4294967295, got %" PRId64,
 			       job->engine->seed);
 	if (job->opts->base_url && job->engine->is_seed_given)
-		buf_add_text(job->notes, "--seed has no effect with --base-url: each iteration has new prompts\n");
+		buf_add_text(job->notes, "--seed has no effect with --base-url: each iteration has new "
+			     "prompts\n");
 	if (o->batch_size > LATENCY_TOKENS_MAX / o->input_len)
 		return err_set(e, ERR_USAGE, "--batch-size %" PRId64 " x --input-len %" PRId64
 			       ": more than LATENCY_TOKENS_MAX, %d tokens", o->batch_size,

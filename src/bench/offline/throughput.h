@@ -94,7 +94,7 @@ struct throughput_runs {
 	size_t n_runs, wanted;       /* wanted: --num-runs */
 	double outside_s;            /* of the first */
 	uint64_t cached_tokens;      /* prompt tokens; 0: none, or not reported */
-	double explained_tokens;     /* of those, what earlier prompts of this run explain; or more */
+	double explained_tokens;     /* of those, what earlier prompts of this run explain */
 	size_t n, finished;          /* requests; finished: SIZE_MAX when not reported */
 	int64_t sequences;           /* for each prompt */
 	bool is_as_requested;        /* upstream takes the requested tokens here */

@@ -153,10 +153,12 @@ static void explain(const void *self, unsigned doubt, struct buf *out)
 		explain_tokens(r, f, doubt, out);
 		break;
 	case THROUGHPUT_CACHED:
-		buf_printf(out, "%.1f %% of the prompt tokens were in the prefix cache; this run's own prompts "
-			   "explain %.1f %% (limit: %.0f %% more). Use another "
-			   "--seed, or empty the server's cache, before each run", 100 * (double)r->cached_tokens / (double)r->prompt_tokens,
-			   100 * r->explained_tokens / (double)r->prompt_tokens, 100 * TRUST_CACHED_SHARE);
+		buf_printf(out, "%.1f %% of the prompt tokens were in the prefix cache; this run's "
+			   "own prompts explain %.1f %% (limit: %.0f %% more). Use another --seed, "
+			   "or empty the server's cache, before each run",
+			   100 * (double)r->cached_tokens / (double)r->prompt_tokens,
+			   100 * r->explained_tokens / (double)r->prompt_tokens,
+			   100 * TRUST_CACHED_SHARE);
 		break;
 	case THROUGHPUT_BRIEF:
 		buf_printf(out, "the timed section took %.3f s, which is mostly the beginning and the "

@@ -230,10 +230,11 @@ static const struct topic {
 	  "once need a store on PostgreSQL.",
 	  "runs.db: another process has been writing for 60 s" },
 	{ ERRORS, "store_damaged",
-	  "The database file of the store, or of a backup, is damaged: a disk failed, or a copy was made while it was "
-	  "written.",
-	  "A store: move STORE and STORE-wal away, then `profllm restore BACKUP --store STORE`. A backup: "
-	  "restore another one. Without one recover what is left with `sqlite3 FILE .recover`. Make backups with `profllm backup`, never with `cp`.",
+	  "The database file of the store, or of a backup, is damaged: a disk failed, or a copy was "
+	  "made while it was written.",
+	  "A store: move STORE and STORE-wal away, then `profllm restore BACKUP --store STORE`. A "
+	  "backup: restore another one. Without one recover what is left with `sqlite3 FILE .recover`. "
+	  "Make backups with `profllm backup`, never with `cp`.",
 	  "profllm store check --store sqlite:runs.db" },
 	{ ERRORS, "store_foreign",
 	  "The file is not a store: SQLite cannot read it as a database.",

@@ -855,7 +855,6 @@ int analyse_capacity(const struct analyse_request *r, struct json_writer *w, str
 	left_out = choose_rows(&c, keep);
 	parts_series(r->arena, &c.rows, c.column, c.n_keys, keep, &l);
 	keep_newest(&c, &l);
-	mixed = series_mixed(r, &l, c.newest.place);
 	set_default_limit(&c, &l);
 	a = arena_alloc(r->arena, (l.shown + 1) * sizeof(*a));
 	for (size_t i = 0; i < l.shown; i++) {
@@ -894,6 +893,7 @@ int analyse_capacity(const struct analyse_request *r, struct json_writer *w, str
 	counting_put(w, c.counting, c.n_slos + 1);
 	counting_notes(c.counting, c.n_slos + 1, &c.notes);
 	note_searches(&c);
+	mixed = series_mixed(r, &l, c.newest.place);
 	if (mixed.n)
 		parts_note(&c.notes, "loads are medians over runs that differ in %.*s: add it to the "
 			   "configuration columns, or filter by one value", (int)mixed.n, mixed.p);

@@ -636,7 +636,7 @@ int analyse_scaling(const struct analyse_request *r, struct json_writer *w, stru
 		if (put_series(&s, w, &l, i))
 			shown++;
 		else
-			l.series[i].n = 0;
+			l.series[i].n = 0; /* not shown: nothing of it is joined */
 	}
 	json_end_array(w);
 	if (l.shown > shown)

@@ -752,8 +752,8 @@ static size_t tags_of(const struct analyse_request *r, struct str out[static TAG
 }
 
 /*
- * Whether rows of one cell differ in a tag, two with one value and another with another: a value
- * for each run is a number of repeats.
+ * Whether rows that are joined, with equal cells, differ in a tag, two with one value and another
+ * with another: a value for each run is a number of repeats.
  */
 static bool is_mixed(const uint32_t *group, const uint32_t *cell, const struct value *tag, size_t n,
 		     struct arena *a)

@@ -564,7 +564,7 @@ static int note_apart(struct regression *g, struct err *e)
 	if (!first || !index_row(r.view, g->rows.id[0], r.arena, &candidate, &flags))
 		return 0;
 	for (size_t c = 0; c < n && rc == 0; c++) {
-		struct value *v, own = series_value(column[c], row_value(&candidate, column[c]), version[0]);
+		struct value *v, own = row_value(&candidate, column[c]);
 		struct arena scratch = { 0 };
 		size_t k = 0, i = 0;
 
@@ -572,6 +572,7 @@ static int note_apart(struct regression *g, struct err *e)
 			k++;
 		if (k < g->key.n)
 			continue;
+		own = series_value(column[c], own, version[0]);
 		r.arena = &scratch;
 		rc = side_column(&r, &g->baseline, column[c], &v, e);
 		while (rc == 0 && i < g->baseline.n &&

@@ -372,7 +372,7 @@ int store_bulk(struct store *s, enum bulk_action what, const int64_t *id, size_t
 
 /* ---- by age ---- */
 
-#define NEVER_RAN_BEFORE 946684800 /* 2000-01-01: an earlier date is that of a clock that was not set */
+#define NEVER_RAN_BEFORE 946684800 /* 2000-01-01: earlier dates are of clocks that were not set */
 
 /* Age by the run's document, else by when it was received. */
 static int older(struct store_write *w, double before_s, bool is_archived, struct store_ids *out,
