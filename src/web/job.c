@@ -56,21 +56,47 @@ static void put_detail(struct json_writer *j, struct str detail)
 			STR("[]"));
 }
 
-void job_put(struct json_writer *j, const struct job *job)
+void job_put_counts(struct json_writer *j, const size_t n_outcome[PUT_OUTCOMES])
 {
 	static const enum put_outcome all[] = { PUT_NEW, PUT_DUPLICATE, PUT_CONFLICT, PUT_INVALID };
 
+	json_member_object(j, "counts");
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		json_member_int(j, put_outcome_name(all[i]), (int64_t)n_outcome[all[i]]);
+	json_end_object(j);
+}
+
+/* An experiment has no files; what counts is the runs that it left, which its details keep. */
+static void put_counts(struct json_writer *j, const struct job *job)
+{
+	const struct json_value *runs, *counts;
+	struct json_value *detail = NULL;
+	struct arena a = { 0 };
+	size_t n = 0;
+
+	if (str_is(job->kind, "run"))
+		json_parse(&a, job->detail, &detail, NULL);
+	runs = json_get(detail, "run_ids");
+	counts = json_get(detail, "counts");
+	if (runs)
+		n = runs->count;
+	json_member_int(j, "total", (int64_t)(job->n_files + n));
+	json_member_int(j, "done", (int64_t)(job->n_done + n));
+	if (counts)
+		json_member_value(j, "counts", counts);
+	else
+		job_put_counts(j, job->n_outcome);
+	arena_release(&a);
+}
+
+void job_put(struct json_writer *j, const struct job *job)
+{
 	json_member_str(j, "job_id", job->id);
 	json_member_str(j, "kind", job->kind);
 	json_member_str(j, "state", job->state);
 	put_time(j, "created", job->created_s);
 	put_time(j, "ended", job->ended_s);
-	json_member_int(j, "total", (int64_t)job->n_files);
-	json_member_int(j, "done", (int64_t)job->n_done);
-	json_member_object(j, "counts");
-	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
-		json_member_int(j, put_outcome_name(all[i]), (int64_t)job->n_outcome[all[i]]);
-	json_end_object(j);
+	put_counts(j, job);
 	put_detail(j, job->detail);
 }
 

@@ -18,6 +18,8 @@ struct launch;
 int job_find(const struct web_request *r, struct web_answer *a, struct job *out, struct err *e);
 /* Members of an open object: all but the files. */
 void job_put(struct json_writer *j, const struct job *job);
+/* "counts", by enum put_outcome. */
+void job_put_counts(struct json_writer *j, const size_t n_outcome[PUT_OUTCOMES]);
 /*
  * "files": all of them, or, with seen, those that are done and were not before: seen has a flag for
  * each file and is brought up to date.

@@ -63,6 +63,7 @@ struct launch_job {
 	char *name, *folder;
 	char *status, *reason;     /* of the document: "completed"; why not; NULL: not known */
 	char *run_ids;             /* a JSON list; NULL: none */
+	size_t n_outcome[PUT_OUTCOMES];
 	bool has_code;
 	int code;                  /* exit status, or minus the signal */
 	bool is_left;              /* it ran when the dashboard before us ended */
@@ -269,6 +270,7 @@ static void add_detail(const struct launch_job *s, struct buf *out)
 		json_put_null(&j);
 	json_member_text(&j, "owner", owner);
 	json_member_raw(&j, "run_ids", str_of(s->run_ids ? s->run_ids : "[]"));
+	job_put_counts(&j, s->n_outcome);
 	json_end_object(&j);
 }
 
@@ -463,9 +465,11 @@ static int take_in(struct launch *l, struct launch_job *s, struct err *e)
 		struct put_result *result = arena_alloc(&arena, file.n * sizeof(*result));
 
 		rc = store_put(l->web->store, file.run, file.n, STR("launch"), &arena, result, e);
-		for (size_t i = 0; rc == 0 && i < file.n; i++)
+		for (size_t i = 0; rc == 0 && i < file.n; i++) {
+			s->n_outcome[result[i].outcome]++;
 			if (result[i].id)
 				take_traces(l, s, path, &file.run[i], result[i].id, &arena);
+		}
 	}
 	json_begin_array(&j);
 	for (size_t i = 0; rc == 0 && i < file.n; i++)

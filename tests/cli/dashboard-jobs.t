@@ -85,6 +85,8 @@ like($events, qr/"what": "Benchmark", "done": 15, "total": 15/, 'progress to the
 like($events, qr/Successful requests: +15/, 'and its report');
 $r = ask($d, 'GET', "/api/jobs/$first")->{json};
 is_deeply([$r->{state}, $r->{detail}{status}, $r->{detail}{exit}], ['done', 'completed', 0], 'it is done');
+is_deeply([@{$r}{qw(total done)}, $r->{counts}],
+	[1, 1, { new => 1, duplicate => 0, conflict => 0, invalid => 0 }], 'and the run that it left counts');
 my ($run) = @{$r->{run_ids}};
 $r = ask($d, 'GET', "/api/data/experiments/$run");
 is($r->{status}, 200, 'its document is in the store');

@@ -539,6 +539,9 @@ if (($ENV{TEST_STORE} // 'sqlite') eq 'sqlite') {
 		like("$r->{out}$r->{err}", qr/`profllm restore BACKUP --store STORE --force`/,
 			"$what: says how to restore") || diag($r->{out}, $r->{err});
 		like("$r->{out}$r->{err}", qr/`sqlite3 STORE \.recover`/, "$what: and what to do without");
+		$r = run(args => [qw(restore damaged.db --store sqlite:other.db)]);
+		check_run("$what: as a backup", $r, { status => 1,
+			err => 'profllm restore: damaged.db: the backup is damaged; *' });
 		$restored->($what);
 	}
 	spew('cut.backup', substr slurp('whole.backup'), 0, 100_000);

@@ -61,6 +61,25 @@ sub min { my $m = shift; for (@_) { $m = $_ if $_ < $m } return $m }
 	is($r->{json}{profllm}{method}, 'managed server', 'how it was measured is told');
 }
 
+# ---- what a prefix cache had: of this run, and of one before ----
+
+{
+	my $sim = sim(qw(--enable-prefix-caching --enable-prompt-tokens-details));
+	my @ask = ('--base-url', $sim->{url}, qw(--model sim --tokenizer sim --num-prompts 4
+		--random-output-len 2 --random-input-len 256));
+
+	for ([[], undef], [[], qr/^9\d\.\d % of .* explain \d\.\d % \(limit: 10 % more\)\. Use another/],
+		[[qw(--seed 1 --warmup-pass same)], undef], [[qw(--seed 2 --random-prefix-len 256)], undef],
+		[[qw(--seed 3 --repeat-count 2)], undef]) {
+		my ($more, $text) = @$_;
+		my $r = offline('throughput', @ask, @$more);
+		my ($reason) = grep { $_->{code} eq 'prefix_cache' } @{$r->{json}{profllm}{reasons}};
+
+		defined $text ? like($reason->{text}, $text, 'the prompts of an earlier run')
+			: is($reason->{text}, undef, "no prompts but its own: @$more");
+	}
+}
+
 # ---- a paused scheduler, the profiler ----
 
 {
@@ -150,6 +169,8 @@ sub bodies { return map { JSON::PP->new->decode($_) } grep { /\S/ } split /\n/, 
 
 	is($r->{status}, 0, 'latency of a server with lists') or diag($r->{err});
 	is(scalar @asked, 3, 'one request for each iteration');
+	is($r->{json}{profllm}{seed}, undef, 'no seed fixes its prompts');
+	like($r->{err}, qr/^WARNING: --seed has no effect with --base-url/m, 'which is said');
 	is(scalar(grep { @{$_->{prompt}} != 3 || @{$_->{prompt}[0]} != 8 } @asked), 0, 'with all prompts');
 	is($asked[0]{n}, 2, 'and how many sequences of each');
 	is($r->{json}{profllm}{output_tokens_per_iteration}, 3 * 2 * 5, 'their tokens in all');

@@ -47,7 +47,7 @@ static inline size_t answers_differ_at(const char *got, const char *want)
 		}
 		a = strtod(got, &got_end);
 		b = strtod(want, &want_end);
-		if (!(fabs(a - b) <= 1e-9 * fmax(1, fabs(b))))
+		if (!(fabs(a - b) <= 1e-9 * fmax(1, fabs(b))) && !(isinf(a) && isinf(b))) /* "4e160681ef" */
 			return (size_t)(got - begin);
 		got = got_end;
 		want = want_end;

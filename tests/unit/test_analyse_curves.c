@@ -311,6 +311,52 @@ static void tags(void **state)
 	}
 }
 
+/* So do loads, sizes and commits; a choice of the tag, or of one value, is not joined. */
+static void tags_elsewhere(void **state)
+{
+	static const struct { analyse_fn *ask; const char *body, *key, *note; } rows[] = {
+		{ analyse_capacity, "\"rate\": 10, \"slo\": [{\"column\": \"p99_ttft_ms\", \"max\": 100}]",
+		  "configuration", "loads are medians over runs that differ in tags.variant: add it to "
+		  "the configuration columns, or filter by one value" },
+		{ analyse_scaling, "\"metric\": \"output_throughput\", \"by\": \"server.tensor_parallel_size\"",
+		  "series", "points are medians over runs that differ in tags.variant: add it to the "
+		  "series, or filter by one value" },
+		{ analyse_trends, "\"metric\": \"output_throughput\", \"axis\": \"commit\"", "series",
+		  "points are means over runs that differ in tags.variant: add it to the series, or "
+		  "filter by one value" },
+	};
+	static const char base[] = ", \"filter\": {\"column\": \"tags.variant\", \"in\": [\"base\"]}";
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 8; i++) {
+		rig_text(&r, "tags.variant", i % 4 < 2 ? "base" : "new");
+		rig_text(&r, "tags.night", arena_printf(&r.arena, "%d", i)); /* a number of repeats */
+		rig_text(&r, "provenance.engine_commit", "c000001");
+		rig_number(&r, "timestamp", 1e9 + i);
+		rig_number(&r, "server.tensor_parallel_size", i < 4 ? 1 : 2);
+		rig_number(&r, "benchmark.max_concurrency", 8);
+		rig_number(&r, "request_throughput", 10 + i);
+		rig_number(&r, "output_throughput", 100 + i);
+		rig_number(&r, "p99_ttft_ms", 50);
+		rig_number(&r, "completed", 100);
+		rig_run(&r, 0);
+	}
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const char *body[] = {
+			arena_printf(&r.arena, "{%s}", rows[i].body),
+			arena_printf(&r.arena, "{%s%s}", rows[i].body, base),
+			arena_printf(&r.arena, "{%s, \"%s\": [\"tags.variant\"]}", rows[i].body, rows[i].key),
+		};
+
+		for (size_t k = 0; k < 3; k++)
+			if (rig_has_note(rig_ask(&r, rows[i].ask, body[k]), rows[i].note) != !k)
+				fail_msg("%s", body[k]);
+	}
+	rig_end(&r);
+}
+
 static void repeats(void **state)
 {
 	const struct json_value *p;
@@ -657,7 +703,7 @@ int main(void)
 		cmocka_unit_test(default_workload), cmocka_unit_test(no_gpu_count),
 		cmocka_unit_test(few_runs), cmocka_unit_test(what_differs),
 		cmocka_unit_test(many_colors), cmocka_unit_test(prices),
-		cmocka_unit_test(colors_of_null),
+		cmocka_unit_test(colors_of_null), cmocka_unit_test(tags_elsewhere),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -231,6 +231,34 @@ static void by_commit(void **state)
 	rig_end(&r);
 }
 
+/* A baseline that differs in a column that is alike in all candidates, and so not in the key. */
+static void apart(void **state)
+{
+	static const struct { double size[4]; bool is_apart; } rows[] = { /* 0: not given */
+		{ { 8, 8, 4, 4 }, true }, { { 8, 4, 4, 4 }, true }, { { 0, 0, 4, 4 }, true },
+		{ { 4, 4, 4, 4 }, false }, { { 8, 4, 8, 4 }, false },
+	};
+	static const char note[] = "the baseline differs from the runs in server.tensor_parallel_size";
+	struct rig r;
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(rows) / sizeof(*rows); k++) {
+		rig_begin(&r);
+		for (int i = 0; i < 4; i++) {
+			if (rows[k].size[i] > 0)
+				rig_number(&r, "server.tensor_parallel_size", rows[k].size[i]);
+			put(&r, (struct seen){ .build = i < 2 ? "a" : "b", .rate = 100 });
+		}
+		if (rig_has_note(rig_ask(&r, analyse_regression, "{" RATE A ", " B "}"), note) !=
+		    rows[k].is_apart)
+			fail_msg("row %zu: %.*s", k, (int)r.text.len, r.text.data);
+		if (rig_has_note(rig_ask(&r, analyse_regression, "{" RATE "\"baseline\": {\"ids\": [1, 2]}, "
+				 B "}"), note) != rows[k].is_apart)
+			fail_msg("row %zu, ids: %.*s", k, (int)r.text.len, r.text.data);
+		rig_end(&r);
+	}
+}
+
 static void refused(void **state)
 {
 	static const char *const rows[][2] = {
@@ -402,6 +430,7 @@ int main(void)
 		cmocka_unit_test(by_commit), cmocka_unit_test(refused),
 		cmocka_unit_test(failed_runs), cmocka_unit_test(invalid_runs),
 		cmocka_unit_test(right_of_one), cmocka_unit_test(right_of_many),
+		cmocka_unit_test(apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -360,7 +360,7 @@ static void old_runs(const char *url)
 {
 	struct arena a = { 0 };
 	struct store *s = open_store(url, false);
-	struct read_run young = make_run(&a, "young", 1), both[2];
+	struct read_run young = make_run(&a, "young", 1), unset = make_run(&a, "unset", 4), both[2];
 	struct retention r = { .archive_days = 30 };
 	struct buf told = { 0 };
 	struct put_result out[2];
@@ -369,17 +369,19 @@ static void old_runs(const char *url)
 	young.timestamp_s = (double)NAN; /* as old as its coming */
 	both[0] = make_run(&a, "twice", 2);
 	both[1] = make_run(&a, "twice", 3);
+	unset.timestamp_s = 0; /* also that */
 	must(store_put(s, &young, 1, STR(""), &a, out, e));
+	must(store_put(s, &unset, 1, STR(""), &a, out, e));
 	must(store_put(s, both, 2, STR(""), &a, out, e));
 	must(store_archive(s, filter_of(&a, "{\"column\": \"run_id\", \"in\": [\"young\"]}"), true, &n, e));
 	assert_int_equal(n, 1);
 	assert_int_equal(shown(s, INDEX_ARCHIVED, true), 1);
 	must(store_archive(s, filter_of(&a, "{\"and\": []}"), false, &n, e));
 	assert_int_equal(n, 1);
-	assert_int_equal(shown(s, 0, false), 2);
+	assert_int_equal(shown(s, 0, false), 3);
 	must(store_retain(s, &r, &told, e));
 	assert_string_equal(told.data, "0 runs removed, 2 archived, 0 traces expired");
-	assert_int_equal(shown(s, 0, false), 1);
+	assert_int_equal(shown(s, 0, false), 2);
 	/* The newer version gone, the older one is shown again. */
 	must(store_remove(s, filter_of(&a, "{\"column\": \"benchmark.num_prompts\", \"in\": [3]}"), &n,
 			  e));
@@ -390,12 +392,12 @@ static void old_runs(const char *url)
 	/* What was removed may come again, under another number. */
 	must(store_put(s, &both[1], 1, STR(""), &a, out, e));
 	assert_int_equal(out[0].outcome, PUT_CONFLICT);
-	assert_int_equal(out[0].id, 4);
+	assert_int_equal(out[0].id, 5);
 	r = (struct retention){ .remove_days = 30 };
 	buf_reset(&told);
 	must(store_retain(s, &r, &told, e));
 	assert_string_equal(told.data, "1 runs removed, 0 archived, 0 traces expired");
-	assert_int_equal(shown(s, INDEX_ARCHIVED | INDEX_SUPERSEDED, false), 2);
+	assert_int_equal(shown(s, INDEX_ARCHIVED | INDEX_SUPERSEDED, false), 3);
 	check_clean(s);
 	store_close(s);
 	buf_release(&told);

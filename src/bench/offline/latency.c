@@ -231,7 +231,11 @@ static void put_ours(struct json_writer *w, const struct latency_runs *r,
 
 	json_member_object(w, "profllm");
 	json_put_members(w, config->ours);
-	json_member_int(w, "seed", config->seed);
+	json_key(w, "seed");
+	if (config->seed >= 0)
+		json_put_int(w, config->seed);
+	else
+		json_put_null(w);
 	json_member_int(w, "batch_size", r->batch_size);
 	json_member_int(w, "input_len", r->input_len);
 	json_member_int(w, "output_len", r->output_len);
@@ -359,6 +363,9 @@ static int check(struct offline_job *job, struct err *e)
 	if (job->engine->seed < 0 || job->engine->seed > UINT32_MAX)
 		return err_set(e, ERR_USAGE, "--seed: expected 0 to 4294967295, got %" PRId64,
 			       job->engine->seed);
+	if (job->opts->base_url && job->engine->is_seed_given)
+		buf_add_text(job->notes, "--seed has no effect with --base-url: each iteration has new "
+			     "prompts\n");
 	if (o->batch_size > LATENCY_TOKENS_MAX / o->input_len)
 		return err_set(e, ERR_USAGE, "--batch-size %" PRId64 " x --input-len %" PRId64
 			       ": more than LATENCY_TOKENS_MAX, %d tokens", o->batch_size,
@@ -571,7 +578,8 @@ static int save(const struct latency *l, const struct latency_facts *facts,
 		const struct offline_reported *reported, struct err *e)
 {
 	const struct offline_engine *engine = l->job->engine;
-	struct latency_config config = { .model = engine->model, .seed = engine->seed };
+	struct latency_config config = { .model = engine->model,
+					 .seed = l->job->opts->base_url ? -1 : engine->seed };
 	struct pytorch_metric metric = { .name = "latency" };
 	struct buf ours = { 0 }, values = { 0 }, extra = { 0 }, text = { 0 };
 	struct json_writer w = json_writer(&ours);

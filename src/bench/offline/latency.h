@@ -111,7 +111,7 @@ void latency_terminal_ours(const struct latency_runs *runs, const struct latency
 struct latency_config {
 	const char *model;           /* --model */
 	struct str ours;             /* members for "profllm" that others know: a JSON object */
-	int64_t seed;
+	int64_t seed;                /* of the prompts; -1: each iteration had new ones */
 };
 /* The result file (indent 4, no line end, as upstream): upstream's keys, then "profllm". */
 void latency_json(const struct latency_runs *runs, const struct latency_facts *f,

@@ -684,6 +684,28 @@ static int run_untimed(struct throughput *s, struct err *e)
 	return 0;
 }
 
+/* Prompt tokens that an initially empty prefix cache may have had. */
+static double explained_tokens(const struct throughput *s, const struct offline_outcome *out)
+{
+	const struct workload *before[] = { &s->warmup.w, &s->pass };
+	size_t n = 0, all = (size_t)s->warmup.w.n + s->pass.n + out->n;
+	struct str *text = mem_array(all, sizeof(*text));
+	double *share = mem_array(all, sizeof(*share)), explained = 0;
+
+	for (size_t k = 0; k < 2; k++)
+		for (size_t i = 0; i < before[k]->n; i++)
+			text[n++] = prefix_text(&before[k]->v[i]);
+	for (size_t i = 0; i < out->n; i++)
+		text[n + i] = prefix_text(&s->requests.w.v[s->requests.index[i]]);
+	prefix_shared(text, all, share);
+	for (size_t i = 0; i < out->n; i++)
+		explained += fmin(out->prompt[i], share[n + i] * out->prompt[i] +
+				  (is_chat(s) ? PREFIX_TEMPLATE_TOKENS : PREFIX_BLOCK_TOKENS));
+	free(share);
+	free(text);
+	return explained;
+}
+
 /* Everything that upstream reports is about the first run. */
 static void keep_first(struct throughput *s, const struct offline_outcome *out)
 {
@@ -691,6 +713,8 @@ static void keep_first(struct throughput *s, const struct offline_outcome *out)
 
 	r->outside_s = out->outside_s;
 	r->cached_tokens = out->cached ? out->cached_tokens : 0;
+	if (r->cached_tokens && out->prompt)
+		r->explained_tokens = explained_tokens(s, out);
 	r->finished = out->is_finished ? out->finished : SIZE_MAX;
 	r->has_counts = out->has_counts;
 	r->prompt_tokens = out->prompt_tokens;

@@ -85,6 +85,7 @@ enum throughput_doubt {
 	THROUGHPUT_OUTSIDE = 64,
 	THROUGHPUT_APART = 128,    /* later runs differ from the first */
 	THROUGHPUT_STOPPED = 256,  /* the user ended it */
+	THROUGHPUT_CACHED = 512,   /* prompts of an earlier run were in the prefix cache */
 };
 
 /* What ran. Everything is borrowed. */
@@ -93,6 +94,7 @@ struct throughput_runs {
 	size_t n_runs, wanted;       /* wanted: --num-runs */
 	double outside_s;            /* of the first */
 	uint64_t cached_tokens;      /* prompt tokens; 0: none, or not reported */
+	double explained_tokens;     /* of those, what earlier prompts of this run explain */
 	size_t n, finished;          /* requests; finished: SIZE_MAX when not reported */
 	int64_t sequences;           /* for each prompt */
 	bool is_as_requested;        /* upstream takes the requested tokens here */

@@ -42,6 +42,9 @@ static void judge(const struct throughput_runs *r, struct throughput_facts *f)
 		f->doubts |= THROUGHPUT_FEWER;
 	if (r->is_as_requested && r->has_counts && !is_same)
 		f->doubts |= THROUGHPUT_REQUESTED;
+	if ((double)r->cached_tokens - r->explained_tokens >
+	    TRUST_CACHED_SHARE * (double)r->prompt_tokens)
+		f->doubts |= THROUGHPUT_CACHED;
 	if (r->is_profiled)
 		f->doubts |= THROUGHPUT_PROFILED;
 	if (is_media_uncounted(r, f))
@@ -107,6 +110,7 @@ static const struct offline_doubt doubts[] = {
 	{ THROUGHPUT_UNFINISHED, TRUST_INVALID, "unfinished", NULL },
 	{ THROUGHPUT_FEWER, TRUST_DEGRADED, "short_answers", NULL },
 	{ THROUGHPUT_REQUESTED, TRUST_DEGRADED, "requested_tokens", NULL },
+	{ THROUGHPUT_CACHED, TRUST_DEGRADED, "prefix_cache", NULL },
 	{ THROUGHPUT_PROFILED, TRUST_INVALID, "profiled",
 	  "the profiler was started, ran and was stopped inside the clock" },
 	{ THROUGHPUT_MEDIA, TRUST_DEGRADED, "media_tokens",
@@ -147,6 +151,14 @@ static void explain(const void *self, unsigned doubt, struct buf *out)
 	case THROUGHPUT_FEWER:
 	case THROUGHPUT_REQUESTED:
 		explain_tokens(r, f, doubt, out);
+		break;
+	case THROUGHPUT_CACHED:
+		buf_printf(out, "%.1f %% of the prompt tokens were in the prefix cache; this run's "
+			   "own prompts explain %.1f %% (limit: %.0f %% more). Use another --seed, "
+			   "or empty the server's cache, before each run",
+			   100 * (double)r->cached_tokens / (double)r->prompt_tokens,
+			   100 * r->explained_tokens / (double)r->prompt_tokens,
+			   100 * TRUST_CACHED_SHARE);
 		break;
 	case THROUGHPUT_BRIEF:
 		buf_printf(out, "the timed section took %.3f s, which is mostly the beginning and the "

@@ -228,9 +228,6 @@ void correct_answers(struct point *p)
 
 /* ---- what a prefix cache may have held for reasons of the run itself ---- */
 
-#define TEMPLATE_TOKENS 96 /* the longest known head of a chat template has 70 */
-#define BLOCK_TOKENS 16
-
 static bool is_any_cached(const struct record *r)
 {
 	for (uint32_t i = 0; i < r->n_rows; i++)
@@ -300,7 +297,7 @@ static void explain_cache(const struct point *p, bool is_chat, struct trust_fact
 	for (size_t k = 0; k < n; k++) {
 		tokens += p->record.row[entry[k]].prompt_tokens;
 		explained += explained_of(p, entry[k], share[copies + k],
-					  is_chat ? TEMPLATE_TOKENS : BLOCK_TOKENS);
+					  is_chat ? PREFIX_TEMPLATE_TOKENS : PREFIX_BLOCK_TOKENS);
 	}
 	facts->knows_explained = tokens > 0;
 	facts->cached_explained = tokens > 0 ? explained / tokens : 0;

@@ -230,10 +230,11 @@ static const struct topic {
 	  "once need a store on PostgreSQL.",
 	  "runs.db: another process has been writing for 60 s" },
 	{ ERRORS, "store_damaged",
-	  "The database file of the store is damaged: a disk failed, or a copy was made while it was "
-	  "written.",
-	  "`profllm restore BACKUP --store STORE --force`. Without a backup recover what is left with "
-	  "`sqlite3 STORE .recover`. Make backups with `profllm backup`, never with `cp`.",
+	  "The database file of the store, or of a backup, is damaged: a disk failed, or a copy was "
+	  "made while it was written.",
+	  "A store: `profllm restore BACKUP --store STORE --force`, which keeps the damaged file. A "
+	  "backup: restore another one. Without one recover what is left with `sqlite3 FILE .recover`. "
+	  "Make backups with `profllm backup`, never with `cp`.",
 	  "profllm store check --store sqlite:runs.db" },
 	{ ERRORS, "store_foreign",
 	  "The file is not a store: SQLite cannot read it as a database.",
@@ -469,7 +470,8 @@ static const struct topic {
 	{ REASONS, "prefix_cache",
 	  "The server had prompts in its prefix cache that this run alone does not explain: an earlier "
 	  "run sent them. TTFT is that of the cache.",
-	  "`--prompt-salt run` makes all prompts new, or clear the cache with `--reset-prefix-cache`.",
+	  "`--prompt-salt run` makes all prompts new, or clear the cache with `--reset-prefix-cache`. "
+	  "`bench throughput` sends new prompts with another `--seed`.",
 	  "profllm bench serve ... --prompt-salt run" },
 	{ REASONS, "slots_empty",
 	  "In a closed loop fewer requests were in flight than `--max-concurrency` says: there were "

@@ -191,6 +191,9 @@ int cmd_store_convert(struct cli *c, void *opts)
 	store_close(store);
 	if (rc == 0)
 		rc = restore_into(o->to, path, keep_place(o, &c->arena), o->is_forced, e);
+	if (rc < 0 && strstr(e->text, path) && e->kind == ERR_STORE_DAMAGED)
+		err_set(e, ERR_STORE_DAMAGED, "%s: the store is damaged. " STORE_REMEDY,
+			keep_place(o, &c->arena));
 	unlink(path);
 	return rc;
 }
@@ -344,7 +347,9 @@ static const struct opt retain_rows[] = {
 };
 const struct opt_set cmd_store_retain_set = SET("store retain", retain_rows,
 	.summary = "Applies limits of age and disk space; run it once a day.",
-	.epilog = "Examples:\n"
+	.epilog = "The age of a run counts from its date, or from when it was received if its date is unknown or "
+		  "before 2000.\n\n"
+		  "Examples:\n"
 		  "  profllm store retain --archive-days 365 --trace-days 90 --trace-gb 50");
 
 /* ---- which runs ---- */

@@ -58,3 +58,7 @@ struct str prefix_text(const struct sample *s);
  * of its own (0: nothing, 1: all of it). In n log n comparisons.
  */
 void prefix_shared(const struct str *text, size_t n, double *share);
+
+/* Tokens that prompts may share beyond that. */
+#define PREFIX_TEMPLATE_TOKENS 96 /* of chat: the longest known head of a template has 70 */
+#define PREFIX_BLOCK_TOKENS 16

@@ -322,6 +322,8 @@ struct series_key {
  * hardware first.
  */
 int series_key(const struct analyse_request *r, struct series_key *out, struct err *e);
+/* Columns of the role or below it that can differ at all, in the same order. */
+struct str *series_columns(const struct analyse_request *r, enum series_role most, size_t *n);
 
 /* Runs by their keys; shown names and the list's rows have the original values. */
 struct keyed {
@@ -494,7 +496,16 @@ void setups_put_unpriced(struct json_writer *w, const struct setups *s);
 int setups_legend(struct setups *s, size_t metric, struct err *e);
 /* counts: of each row, whether it counts in the search for the newest version. */
 struct setup_point *setups_points(const struct setups *s, const bool *counts, size_t *n);
-/* A tag in which runs of one point differ, so that its medians join them; empty: none. */
+/*
+ * A tag in which runs differ that one shown number joins; empty: none. Of each of the n runs of f
+ * (NULL: of the request's filter): those with one group and one place (NULL: any) are joined, but
+ * group 0 is left out.
+ */
+struct str tags_mixed(const struct analyse_request *r, const struct filter *f,
+		      const uint32_t *group, const uint32_t *place, size_t n);
+/* The same of series of the request's filter, and of points. */
+struct str series_mixed(const struct analyse_request *r, const struct series_list *l,
+			const uint32_t *place);
 struct str setups_mixed(const struct setups *s, const struct setup_point *p, size_t n_points,
 			const bool *counts);
 struct folded setups_fold(const struct setups *s, const struct setup_point *p, size_t metric,

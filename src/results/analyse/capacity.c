@@ -844,6 +844,7 @@ int analyse_capacity(const struct analyse_request *r, struct json_writer *w, str
 	struct capacity c = { .r = r, .notes.arena = r->arena };
 	struct series_list l;
 	struct answer_row *a;
+	struct str mixed;
 	double carried = 0;
 	size_t left_out;
 	bool *keep;
@@ -892,6 +893,10 @@ int analyse_capacity(const struct analyse_request *r, struct json_writer *w, str
 	counting_put(w, c.counting, c.n_slos + 1);
 	counting_notes(c.counting, c.n_slos + 1, &c.notes);
 	note_searches(&c);
+	mixed = series_mixed(r, &l, c.newest.place);
+	if (mixed.n)
+		parts_note(&c.notes, "loads are medians over runs that differ in %.*s: add it to the "
+			   "configuration columns, or filter by one value", (int)mixed.n, mixed.p);
 	parts_put_notes(w, &c.notes);
 	return 0;
 }

@@ -613,6 +613,7 @@ int analyse_scaling(const struct analyse_request *r, struct json_writer *w, stru
 	struct notes notes = { .arena = r->arena };
 	struct counting counting;
 	struct series_list l;
+	struct str mixed;
 	size_t shown = 0;
 	bool *keep;
 
@@ -631,8 +632,12 @@ int analyse_scaling(const struct analyse_request *r, struct json_writer *w, stru
 	json_member_str(w, "by", s.by);
 	json_member_text(w, "ideal", is_constant_at_best(s.metric, s.by) ? "constant" : "proportional");
 	json_member_array(w, "series");
-	for (size_t i = 0; i < l.shown; i++)
-		shown += put_series(&s, w, &l, i);
+	for (size_t i = 0; i < l.shown; i++) {
+		if (put_series(&s, w, &l, i))
+			shown++;
+		else
+			l.series[i].n = 0; /* not shown: nothing of it is joined */
+	}
 	json_end_array(w);
 	if (l.shown > shown)
 		parts_note(&notes, "%zu series %s one size of %.*s only and %s left out", l.shown - shown,
@@ -641,6 +646,10 @@ int analyse_scaling(const struct analyse_request *r, struct json_writer *w, stru
 	if (l.n > l.shown)
 		parts_note(&notes, "%zu series; only the %zu with the most runs were looked at", l.n,
 			   l.shown);
+	mixed = series_mixed(r, &l, s.newest.place);
+	if (mixed.n)
+		parts_note(&notes, "points are medians over runs that differ in %.*s: add it to the series, "
+			   "or filter by one value", (int)mixed.n, mixed.p);
 	counting_put(w, &counting, 1);
 	counting_notes(&counting, 1, &notes);
 	parts_put_notes(w, &notes);

@@ -733,16 +733,16 @@ struct setup_point *setups_points(const struct setups *s, const bool *counts, si
 	return out;
 }
 
-/* ---- runs of a point that are no repeats ---- */
+/* ---- runs of a median that are no repeats ---- */
 
 #define TAGS_MAX 8         /* that are looked at */
 #define TAG_VALUES_MAX 24  /* more are dates and numbers of runs */
 
 /* Tags that make no configuration, such as names that users give to what they compare. */
-static size_t tags_of(const struct setups *s, struct str out[static TAGS_MAX])
+static size_t tags_of(const struct analyse_request *r, struct str out[static TAGS_MAX])
 {
 	size_t count, n = 0;
-	const struct column_info *info = index_columns(s->r->view, &count);
+	const struct column_info *info = index_columns(r->view, &count);
 
 	for (size_t i = 0; i < count && n < TAGS_MAX; i++)
 		if (str_starts(info[i].name, STR("tags.")) && info[i].distinct > 1 &&
@@ -752,41 +752,71 @@ static size_t tags_of(const struct setups *s, struct str out[static TAGS_MAX])
 }
 
 /*
- * Whether runs of the point differ in a tag, two with one value and another with another: a value
- * for each run is a number of repeats.
+ * Whether rows that are joined, with equal cells, differ in a tag, two with one value and another
+ * with another: a value for each run is a number of repeats.
  */
-static bool is_mixed(const struct setup_point *p, const bool *counts, const struct value *tag,
+static bool is_mixed(const uint32_t *group, const uint32_t *cell, const struct value *tag, size_t n,
 		     struct arena *a)
 {
-	struct value *v = arena_alloc(a, (p->n + 1) * sizeof(*v));
-	uint32_t *code, n_codes, *seen;
-	size_t n = 0;
+	uint32_t n_codes, *pair = arena_alloc(a, (n + 1) * sizeof(*pair));
+	struct { bool is_repeated; uint32_t pairs; } *of = arena_alloc(a, (n + 1) * sizeof(*of));
+	bool *is_seen = arena_alloc(a, n + 1);
 
-	for (size_t i = 0; i < p->n; i++)
-		if (counts[p->member[i]])
-			v[n++] = tag[p->member[i]];
-	code = setups_codes(a, v, n, &n_codes);
-	seen = arena_alloc(a, (n_codes + 1) * sizeof(*seen));
-	for (size_t i = 0; i < n && n_codes > 1; i++)
-		if (++seen[code[i]] > 1)
+	memcpy(pair, cell, n * sizeof(*pair));
+	setups_refine(pair, setups_codes(a, tag, n, &n_codes), n);
+	for (size_t i = 0; i < n; i++) {
+		if (!group[i])
+			continue;
+		of[cell[i]].is_repeated |= is_seen[pair[i]];
+		of[cell[i]].pairs += !is_seen[pair[i]];
+		is_seen[pair[i]] = true;
+		if (of[cell[i]].is_repeated && of[cell[i]].pairs > 1)
 			return true;
+	}
 	return false;
+}
+
+struct str tags_mixed(const struct analyse_request *r, const struct filter *f,
+		      const uint32_t *group, const uint32_t *place, size_t n)
+{
+	uint32_t *cell = arena_alloc(r->arena, (n + 1) * sizeof(*cell));
+	struct str tag[TAGS_MAX];
+	size_t n_tags = tags_of(r, tag);
+	struct rows rows;
+
+	if (!n_tags || (f ? parts_select_by(r, f, tag, n_tags, &rows, NULL) :
+			parts_select(r, tag, n_tags, &rows, NULL)) < 0 || rows.n != n)
+		return STR("");
+	setups_refine(cell, group, n);
+	if (place)
+		setups_refine(cell, place, n);
+	for (size_t c = 0; c < n_tags; c++)
+		if (is_mixed(group, cell, rows.value + c * n, n, r->arena))
+			return tag[c];
+	return STR("");
+}
+
+struct str series_mixed(const struct analyse_request *r, const struct series_list *l,
+			const uint32_t *place)
+{
+	uint32_t *group = arena_alloc(r->arena, (l->rows->n + 1) * sizeof(*group));
+
+	for (size_t i = 0; i < l->shown; i++)
+		for (size_t k = 0; k < l->series[i].n; k++)
+			group[l->series[i].member[k]] = (uint32_t)i + 1;
+	return tags_mixed(r, NULL, group, place, l->rows->n);
 }
 
 struct str setups_mixed(const struct setups *s, const struct setup_point *p, size_t n_points,
 			const bool *counts)
 {
-	struct str tag[TAGS_MAX];
-	size_t n = tags_of(s, tag);
-	struct rows rows;
+	uint32_t *group = arena_alloc(s->r->arena, (s->rows.n + 1) * sizeof(*group));
 
-	if (!n || parts_select_by(s->r, s->filter, tag, n, &rows, NULL) < 0 || rows.n != s->rows.n)
-		return STR("");
-	for (size_t c = 0; c < n; c++)
-		for (size_t i = 0; i < n_points; i++)
-			if (is_mixed(&p[i], counts, rows.value + c * rows.n, s->r->arena))
-				return tag[c];
-	return STR("");
+	for (size_t i = 0; i < n_points; i++)
+		for (size_t k = 0; k < p[i].n; k++)
+			if (counts[p[i].member[k]])
+				group[p[i].member[k]] = (uint32_t)i + 1;
+	return tags_mixed(s->r, s->filter, group, NULL, s->rows.n);
 }
 
 /*

@@ -27,6 +27,7 @@
 #define BASELINE_POINTS 20
 #define LAST_POINTS 4          /* candidates, where the request names no baseline */
 #define COMMIT_BYTES_MIN 7
+#define COLUMNS_NAMED_MAX 5    /* in a note */
 #define EFFECT_LEAST 1e-9      /* replaces a policy.effect of 0 */
 #define REGRESSION_RUNS_MAX (ANALYSE_CELLS_MAX / 8) /* of all series and metrics together */
 
@@ -539,9 +540,53 @@ static void note_sessions(struct regression *g)
 	if (n)
 		parts_note(&g->notes, "%zu run%s not name the start of the server (provenance.session): %s",
 			   n, n == 1 ? " does" : "s do", g->place.axis == AXIS_TIME ?
-			   "each counts as a server session of its own" :
+			   "each counts as a server session of its own, which makes the "
+			   "answer too certain if they shared one" :
 			   arena_printf(g->r->arena, "those of one %s count as one server session",
 					points_axis_name(g->place.axis)));
+}
+
+/*
+ * Names what was configured otherwise for named baselines: the key has only columns in which the
+ * candidates differ.
+ */
+static int note_apart(struct regression *g, struct err *e)
+{
+	const struct value *version = g->rows.value + (g->place.first + POINT_VERSION) * g->rows.n;
+	size_t n, named = 0, first = g->rows.n - g->baseline.n;
+	struct str *column = series_columns(g->r, SERIES_KEY, &n);
+	struct analyse_request r = *g->r;
+	struct buf names = { 0 };
+	struct row candidate;
+	unsigned flags;
+	int rc = 0;
+
+	if (!first || !index_row(r.view, g->rows.id[0], r.arena, &candidate, &flags))
+		return 0;
+	for (size_t c = 0; c < n && rc == 0; c++) {
+		struct value *v, own = row_value(&candidate, column[c]);
+		struct arena scratch = { 0 };
+		size_t k = 0, i = 0;
+
+		while (k < g->key.n && !str_eq(g->key.column[k], column[c]))
+			k++;
+		if (k < g->key.n)
+			continue;
+		own = series_value(column[c], own, version[0]);
+		r.arena = &scratch;
+		rc = side_column(&r, &g->baseline, column[c], &v, e);
+		while (rc == 0 && i < g->baseline.n &&
+		       series_same_value(own, series_value(column[c], v[i], version[first + i])))
+			i++;
+		if (rc == 0 && i < g->baseline.n && named++ < COLUMNS_NAMED_MAX)
+			buf_printf(&names, "%s%.*s", names.len ? ", " : "", (int)column[c].n, column[c].p);
+		arena_release(&scratch);
+	}
+	if (named)
+		parts_note(&g->notes, "the baseline differs from the runs in %.*s%s", (int)names.len,
+			   names.data, named > COLUMNS_NAMED_MAX ? ", ..." : "");
+	buf_release(&names);
+	return rc;
 }
 
 static void put_all(struct regression *g, struct json_writer *w)
@@ -575,6 +620,8 @@ int analyse_regression(const struct analyse_request *r, struct json_writer *w, s
 	points_choose(&g.rows, keep, r->arena, &g.place);
 	series_make(r, &g.key, &g.rows, g.place.first + POINT_VERSION, keep, &g.keyed);
 	if (judge_all(&g, e) < 0)
+		return -1;
+	if (g.mode == BY_RUNS && !g.key.is_chosen && note_apart(&g, e) < 0)
 		return -1;
 	put_all(&g, w);
 	return 0;

@@ -242,8 +242,7 @@ static bool is_reported(struct str column)
 	return str_is(column, "server.model") || str_is(column, "hardware.gpu");
 }
 
-/* Columns of the role or below it that can differ at all. */
-static struct str *columns_of(const struct analyse_request *r, enum series_role most, size_t *n)
+struct str *series_columns(const struct analyse_request *r, enum series_role most, size_t *n)
 {
 	size_t n_all, rows = 0;
 	const struct column_info *all = index_columns(r->view, &n_all);
@@ -309,7 +308,7 @@ int series_key(const struct analyse_request *r, struct series_key *out, struct e
 		return parts_columns(r, "series", &out->column, &out->n, e);
 	if (filter_read(json_get(r->body, "filter"), "/filter", r->arena, &f, e) < 0)
 		return -1;
-	column = columns_of(r, SERIES_KEY, &n);
+	column = series_columns(r, SERIES_KEY, &n);
 	out->column = arena_alloc(r->arena, (n + 1) * sizeof(*out->column));
 	for (size_t i = 0; i < n; i += SCAN_COLUMNS)
 		if (scan(r, f, column + i, n - i < SCAN_COLUMNS ? n - i : SCAN_COLUMNS, out, e) < 0)
@@ -463,7 +462,7 @@ struct series_change *series_changes(const struct analyse_request *r, const int6
 {
 	struct page_row *row[2];
 	size_t n_columns, rows[2];
-	struct str *column = columns_of(r, SERIES_CIRCUMSTANCE, &n_columns);
+	struct str *column = series_columns(r, SERIES_CIRCUMSTANCE, &n_columns);
 	struct series_change *out = arena_alloc(r->arena, (n_columns + 1) * sizeof(*out));
 
 	row[0] = arena_alloc(r->arena, (n_before + 1) * sizeof(**row));

@@ -691,9 +691,25 @@ static void put_reason(const struct trends *t, struct json_writer *w)
 /* Runs in no series, because their value or their place on the axis is missing. */
 struct missing { size_t metric, place; };
 
+static struct str mixed_of(const struct trends *t)
+{
+	uint32_t *group = arena_alloc(t->r->arena, (t->rows.n + 1) * sizeof(*group)), points = 0;
+
+	for (size_t i = 0; i < t->keyed.list.shown; i++)
+		for (size_t k = 0; k < t->drawn[i].n; k++) {
+			const struct point *p = &t->drawn[i].p[k];
+
+			points++;
+			for (size_t m = 0; m < p->n; m++)
+				group[p->member[m]] = points;
+		}
+	return tags_mixed(t->r, NULL, group, NULL, t->rows.n);
+}
+
 static void put_all(struct trends *t, struct json_writer *w, struct missing missing)
 {
 	const struct series_list *l = &t->keyed.list;
+	struct str mixed = mixed_of(t);
 	struct arena *a = t->r->arena;
 	size_t shown = 0;
 
@@ -724,6 +740,9 @@ static void put_all(struct trends *t, struct json_writer *w, struct missing miss
 			   t->columns.axis == AXIS_COMMIT ? "provenance.engine_commit or no time" :
 			   t->columns.axis == AXIS_VERSION ? "environment.server.version or no time" :
 			   "time");
+	if (mixed.n)
+		parts_note(&t->notes, "points are means over runs that differ in %.*s: add it to the "
+			   "series, or filter by one value", (int)mixed.n, mixed.p);
 	counting_notes(&t->counting, 1, &t->notes);
 	parts_put_count(w, "left_out", t->rows.n - shown);
 	counting_put(w, &t->counting, 1);

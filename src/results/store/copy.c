@@ -382,6 +382,13 @@ static int replace_file(struct db *from, const char *place, struct buf *aside, s
 	return rc;
 }
 
+static bool is_about(const struct err *e, const char *place)
+{
+	size_t n = strlen(place);
+
+	return strncmp(e->text, place, n) == 0 && e->text[n] == ':';
+}
+
 int store_restore(const char *url, const char *path, bool is_forced, struct buf *aside,
 		  struct err *e)
 {
@@ -390,7 +397,7 @@ int store_restore(const char *url, const char *path, bool is_forced, struct buf 
 	struct db *from = NULL;
 	struct buf folder = { 0 };
 	struct err why = { 0 };
-	bool is_backup;
+	bool is_backup; /* the error is about the backup */
 	int rc;
 
 	if (!hooks)
@@ -402,13 +409,16 @@ int store_restore(const char *url, const char *path, bool is_forced, struct buf 
 	if (!rc) {
 		rc = fill(from, hooks, place, is_forced, &why);
 		if (rc && is_forced && hooks == &db_sqlite &&
-		    (why.code == ERR_RUN || why.kind == ERR_STORE_NEWER)) {
+		    (why.code == ERR_RUN || why.kind == ERR_STORE_NEWER))
 			rc = replace_file(from, place, aside, &why);
-			is_backup = rc < 0;
-		}
+		is_backup = !is_about(&why, place);
 	}
-	if (is_backup && why.kind == ERR_STORE_DAMAGED)
-		err_set(&why, ERR_RUN, "%s: the backup is damaged; the store is as it was: choose another "
+	if (rc && is_backup && why.kind == ERR_STORE_DAMAGED)
+		err_set(&why, ERR_STORE_DAMAGED, "%s: the backup is damaged; the store is as it was: use "
+			"another backup. Without one, `sqlite3 %s .recover` saves what can still be read",
+			path, path);
+	if (rc && is_backup && why.kind == ERR_STORE_FOREIGN)
+		err_set(&why, ERR_STORE_FOREIGN, "%s: the file is not an SQLite database, so it is not a "
 			"backup", path);
 	if (rc && e)
 		*e = why;

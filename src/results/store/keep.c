@@ -372,16 +372,19 @@ int store_bulk(struct store *s, enum bulk_action what, const int64_t *id, size_t
 
 /* ---- by age ---- */
 
+#define NEVER_RAN_BEFORE 946684800 /* 2000-01-01: earlier dates are of clocks that were not set */
+
 /* Age by the run's document, else by when it was received. */
 static int older(struct store_write *w, double before_s, bool is_archived, struct store_ids *out,
 		 struct err *e)
 {
-	struct db_value v[3] = { db_real(before_s), db_int(is_archived ? INDEX_ARCHIVED : 0),
-				 db_int(RUNS_AT_ONCE) };
+	struct db_value v[4] = { db_real(NEVER_RAN_BEFORE), db_real(before_s),
+				 db_int(is_archived ? INDEX_ARCHIVED : 0), db_int(RUNS_AT_ONCE) };
 
 	out->n = 0;
-	return db_run(w->db, "SELECT id FROM documents WHERE coalesce(ran, received) < $1"
-			     " AND (flags & 2) = $2 ORDER BY id LIMIT $3", v, 3, store_take_id, out, e);
+	return db_run(w->db, "SELECT id FROM documents WHERE"
+			     " CASE WHEN ran >= $1 THEN ran ELSE received END < $2"
+			     " AND (flags & 2) = $3 ORDER BY id LIMIT $4", v, 4, store_take_id, out, e);
 }
 
 /* Changes older runs in batches, until none is left. */

@@ -285,9 +285,10 @@ struct retention {
 	int64_t trace_bytes;
 }; /* 0: none */
 /*
- * By age (when a run ran, else when it was received): older runs are archived, older archived ones
- * removed; older files of traces, and the oldest beyond that many bytes, expire. A partition whose
- * runs were all received earlier than drop_days ago is dropped with them, archived or not, except
- * for the newest one; ERR_USAGE on SQLite. In several transactions, like store_archive.
+ * By age (when a run ran; if that is unknown or before 2000, when it was received): older runs are
+ * archived, older archived ones removed; older files of traces, and the oldest beyond that many
+ * bytes, expire. A partition whose runs were all received earlier than drop_days ago is dropped
+ * with them, archived or not, except for the newest one; ERR_USAGE on SQLite. In several
+ * transactions, like store_archive.
  */
 int store_retain(struct store *s, const struct retention *r, struct buf *told, struct err *e);

@@ -257,7 +257,7 @@ export interface JobHead {
 	job_id: string; kind: 'upload' | 'run'; state: JobState;
 	created: number; // seconds since 1970
 	ended: number | null;
-	total: number; // files
+	total: number; // files; of an experiment, the runs that it left
 	done: number; counts: JobCounts;
 	detail: Record<string, unknown>; // what its kind keeps
 	run_ids: string[];
@@ -611,7 +611,7 @@ export interface UploadJob extends Answer {
 	job_id: string; kind: 'upload' | 'run'; state: JobState;
 	created: number; // seconds since 1970
 	ended: number | null;
-	total: number; // files
+	total: number; // files; of an experiment, the runs that it left
 	done: number; counts: JobCounts;
 	detail: Record<string, unknown>; // what its kind keeps
 	run_ids: string[]; files: JobFile[];
@@ -621,7 +621,7 @@ export interface Job extends Answer {
 	job_id: string; kind: 'upload' | 'run'; state: JobState;
 	created: number; // seconds since 1970
 	ended: number | null;
-	total: number; // files
+	total: number; // files; of an experiment, the runs that it left
 	done: number; counts: JobCounts;
 	detail: Record<string, unknown>; // what its kind keeps
 	run_ids: string[];
