@@ -572,9 +572,8 @@ static int saturate(struct find *f, const struct find_hooks *hooks, struct err *
 		/* A limit on the rate, not on the number at once, may be met at a lower rate. */
 		if (rc == 0 && !f->is_interrupted && !goes_on && saturated.is_refused &&
 		    (r.failure || f->opts->load == CAPACITY_CONCURRENCY))
-			rc = r.failure ? err_set(e, ERR_RUN, "requests fail even one at a time: %s", r.failure)
-				       : err_set(e, ERR_RUN, "requests fail even one at a time: %u of %u did, "
-						 "the first one with %.200s", r.failed, r.attempted, r.error);
+			rc = err_set(e, ERR_RUN, "requests fail even one at a time: %s",
+				     r.failure ? r.failure : r.error);
 		run_release(&r);
 		if (rc < 0)
 			return -1;
