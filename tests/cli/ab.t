@@ -190,7 +190,8 @@ check_run('Ctrl-C before a pair', finish($begun), { status => 130,
 	err => 'profllm bench ab: interrupted before a pair was measured' });
 is_free('Ctrl-C before a pair');
 
-$begun = begun('Pair 1 ', qw(--request-rate 80 --block-seconds 0.5 --until-decided));
+$begun = begun('Pair 1 ', qw(--request-rate 80 --block-seconds 0.5 --until-decided --metric mean_tpot_ms
+	--extra-body), '{"n": 2}'); # which makes TPOT DEGRADED
 # The files of /proc have no size. The keeper's command includes the server's, after its own.
 sub command_of {
 	open my $f, '<', "/proc/$_[0]/cmdline" or return '';
@@ -202,7 +203,9 @@ my ($victim) = grep { command_of($_) =~ /^[^\x00]*profllm\x{0}sim\x{0}--port\x{0
 ok($victim, 'a server that dies: it was found');
 kill $victim ? ('KILL', $victim) : ('INT', $begun->{pid});
 $run = finish($begun);
-check_run('a server that dies', $run, { status => 1, err => '*server B (*): Server process * -9 *' });
+check_run('a server that dies', $run, { status => 1, out => ['Note: mean_tpot_ms is DEGRADED *'],
+	not_out => ['*The last reason: The run was interrupted*'],
+	err => '*server B (*): Server process * -9 *' });
 
 # ---- a gate that cannot judge ----
 

@@ -260,6 +260,14 @@ check_run('fewer rows than requests', run(args => [qw(dataset show --tokenizer s
 	err => '*own.jsonl has 2 requests to send, so 1 of the 3 are repeats, which a *' });
 unlike(run(args => [qw(dataset show --tokenizer sim --dataset-name custom --skip-chat-template
 	--num-prompts 2 --examples 0 --dataset-path own.jsonl)])->{err}, qr/repeats/, 'as many rows');
+spew('twice.jsonl', qq({"prompt": "a"}\n{"prompt": "b"}\n{"prompt": "a"}\n));
+check_run('rows that repeat', run(args => [qw(dataset show --tokenizer sim --dataset-name custom
+	--skip-chat-template --num-prompts 3 --examples 0 --dataset-path twice.jsonl)]), { status => 0,
+	warn => ['WARNING: twice.jsonl: 1 of the 3 prompts repeat an earlier one, which a prefix cache '
+		. 'answers faster: --prompt-salt request makes all different'] });
+check_run('a mix with fewer requests than sets', run(args => [qw(dataset show --tokenizer sim
+	--dataset-name mix --num-prompts 1 --examples 0 --mix), '[{}, {}]']), { status => 0,
+	out => ['Workload: 1 request from dataset mix; *'] });
 check_run('a pipe: a shell\'s file', run(command => ['bash', '-c', "$program dataset show --tokenizer sim "
 	. '--dataset-name custom --skip-chat-template --num-prompts 3 --examples 0 --dataset-path '
 	. '<(cat pipe.jsonl)']), { status => 0, out => ['Workload: 3 requests *'] });

@@ -149,6 +149,14 @@ is_deeply([map { keys %{$seed{$_}} } sort keys %seed], [0 .. keys(%seed) - 1],
 	'and each round has others');
 like(slurp('best.csv'), qr/^decode_base_us=5000-max_num_seqs=9,/m, 'the table has it first');
 
+# Two that are equal, of which little is known.
+config('equal', server => { command => 'sim', model => 'sim' }, benchmark => { %load, num_prompts => 20 },
+	matrix => { 'server.ttft_ms' => ['exp:10', 'exp:10.0001'] }, repeat => 3,
+	search => { best => 'mean_ttft_ms', first => 19 });
+$run = run(args => words('equal'), seconds => 400);
+check_run('equals', $run, { status => 0, out => ['It is * % lower than the runner-up, *'] });
+unlike($run->{out}, qr/level within (?:[4-9]|\d\d|\S+e)/, 'a wide interval does not make them level');
+
 # From its documents the search goes on, and concludes the same.
 my @kept = map { $_->{run_id} } @{$d->{experiments}};
 unlink glob 'best.d/decode_base_us=5000-max_num_seqs=9-r2.json';

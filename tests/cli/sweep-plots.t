@@ -110,6 +110,14 @@ check_run('no users', run(args => [@pareto, 'few']), { status => 1,
 	out => ['Skipped 1 runs without a user count (`max_concurrency` or `max_concurrent_requests`).'],
 	err => 'profllm bench sweep plot_pareto: No data points with both throughput and user count '
 		. 'available to plot Pareto frontier.' });
+spew('few/summary.json', '[{"output_throughput": 5, "max_concurrency": 1, "p99_itl_ms": 2}, '
+	. '{"output_throughput": 6, "max_concurrency": 1, "p99_itl_ms": 2, '
+	. '"profllm": {"verdict": "INVALID"}}]');
+check_run('a run that is INVALID', run(args => [@pareto, 'few', '--dry-run']), { status => 0,
+	warn => ['WARNING: 1 of 2 results, in which output_throughput is INVALID, are left out'] });
+check_run('and in other plots', run(args => [@plot, 'few', '--dry-run', qw(--var-x max_concurrency --var-y
+	p99_itl_ms)]), { status => 0, warn => ['WARNING: max_concurrency or p99_itl_ms is INVALID in 1 of '
+		. 'the 2 results; --filter-by profllm.verdict!=INVALID leaves them out'] });
 spew('few/summary.json', '[{"output_throughput": 5, "max');
 check_run('a file that breaks off', run(args => [@plot, 'few']), { status => 1,
 	err => 'profllm bench sweep plot: few/summary.json: line 1*' });

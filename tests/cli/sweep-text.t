@@ -63,6 +63,8 @@ for ([2, 'the following arguments are required: --serve-cmd, --bench-cmd', qw(be
 	[2, '--stop-on-error and --continue-on-error exclude each other', @serve,
 		qw(--stop-on-error --continue-on-error)],
 	[2, '--serve-cmd: No closing quotation', qw(bench sweep serve --bench-cmd x --serve-cmd), "vllm 'x"],
+	[2, '--bench-cmd: unknown option --num-promts; did you mean --num-prompts?', qw(bench sweep serve
+		--serve-cmd sim --bench-cmd), 'vllm bench serve --num-promts 2'],
 	[2, '--bench-cmd: the command is empty', qw(bench sweep serve --serve-cmd x --bench-cmd), ' '],
 	[2, '--after-bench-cmd: No escaped character', @serve, '--after-bench-cmd', 'x\\'],
 	[1, 'No implementation of `reset_caches` for `other` server. Please specify a custom command via '

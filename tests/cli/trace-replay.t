@@ -81,6 +81,18 @@ ok(!(grep { $_->{min_tokens} != $_->{max_tokens} || !$_->{ignore_eos} } @body),
 is("@{$by_time[0]{prompt}}[0 .. 31]", "@{$by_time[1]{prompt}}[0 .. 31]", 'two blocks are shared');
 isnt("@{$by_time[0]{prompt}}[32 .. 39]", "@{$by_time[1]{prompt}}[32 .. 39]", 'and the third is not');
 
+# ---- options of other arrivals ----
+
+for my $load ([qw(--request-rate 100)],
+	[qw(--ramp-up-strategy linear --ramp-up-start-rps 1 --ramp-up-end-rps 2)]) {
+	my $r = run(args => [@serve, @at, qw(--dataset-path mooncake.jsonl --duration 0.09 --save-result
+		--result-filename r.json), @$load]);
+	check_run("a trace with @$load", $r, { status => 0, warn => ['*is not sent*',
+		"WARNING: $load->[0] has no effect: requests are sent at the workload's times *"],
+		out => ['5 requests to sim: 5 succeeded*'], not_out => ['Request rate configured*'] });
+	is(json_of(slurp('r.json'))->{request_rate}, 'inf', 'and in its result');
+}
+
 # ---- sessions ----
 
 # Answers take about 0.3 s. The second turn is due long before the first has ended, the third long

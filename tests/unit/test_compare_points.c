@@ -30,6 +30,8 @@ static const char *said(const struct points_table *t, struct arena *a, struct bu
 #define VALID_10 "{\"request_throughput\": 10, \"p99_ttft_ms\": 4}"
 #define INVALID(rate) "{\"request_throughput\": " #rate ", \"profllm\": {\"verdict\": \"INVALID\", " \
 	"\"verdicts\": {\"request_throughput\": \"INVALID\", \"itl\": \"VALID\"}}}"
+#define FAILING(rate, failed) "{\"request_throughput\": " #rate ", \"completed\": 90, \"failed\": " #failed \
+	", \"profllm\": {\"verdict\": \"DEGRADED\"}}"
 #define RATE(rate) "{\"request_throughput\": " #rate "}"
 #define REPEAT "Two runs of the same server can differ as much, so this order is not certain\n"
 /* Only its inter-token latency is spoiled: its throughput counts. */
@@ -54,6 +56,9 @@ static void the_best_is_no_invalid_one(void **state)
 		  "Left out: 1 of 3 results, in which request_throughput is INVALID; none of them "
 		  "would have led\n" },
 		{ { RATE(9.69), VALID_10, RATE(1) }, "Highest throughput: 10.00 req/s at b\n" },
+		{ { VALID_10, FAILING(30, 10), NULL },
+		  "Highest throughput: 30.00 req/s at b (DEGRADED: 10.0 % of its requests failed)\n" },
+		{ { VALID_10, FAILING(30, 0), NULL }, "Highest throughput: 30.00 req/s at b (DEGRADED)\n" },
 	};
 	struct arena a = { 0 };
 	struct buf out = { 0 };

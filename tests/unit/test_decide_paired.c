@@ -193,6 +193,25 @@ static void finds_no_change(void **state)
 	assert_true(r.high > 0 && r.high < 1e-4);
 }
 
+/* The interval is of all looks: after a wild pair the mean is outside it. */
+static void change_is_in_its_interval(void **state)
+{
+	struct paired_opts o = plain();
+	struct paired_result before, r;
+	struct paired_pair wild = made(0.5);
+	struct paired p;
+
+	(void)state;
+	o.metric[0].effect_min = 0.001;
+	begin(&p, &o);
+	assert_int_equal(add_many(&p, 10, 0, 0.004), PAIRED_GO_ON);
+	paired_result(&p, 0, &before);
+	assert_int_equal(add(&p, &wild), PAIRED_GO_ON);
+	paired_result(&p, 0, &r);
+	near(r.high, before.high, 1e-12);
+	near(r.change, r.high, 1e-12);
+}
+
 /* 2 % and little scatter: both larger than 0 and below D. */
 static void small_but_there(void **state)
 {
@@ -582,6 +601,7 @@ int main(void)
 		cmocka_unit_test(interval_by_hand),
 		cmocka_unit_test(finds_a_slower_server),
 		cmocka_unit_test(finds_no_change),
+		cmocka_unit_test(change_is_in_its_interval),
 		cmocka_unit_test(small_but_there),
 		cmocka_unit_test(forecast),
 		cmocka_unit_test(limits),

@@ -244,7 +244,7 @@ static void test_warnings(void **state)
 		  { "--lora-assignment", "random" } },
 		{ "--ramp-up-start-rps and --ramp-up-end-rps have no effect without "
 		  "--ramp-up-strategy\n", { "--ramp-up-start-rps", "1" } },
-		{ "--burstiness has no effect: every request is sent at once\n",
+		{ "--burstiness has no effect without a finite --request-rate\n",
 		  { "--burstiness", "2" } },
 		{ "", { "--burstiness", "2", "--request-rate", "3" } },
 		{ "--num-warmups is below 0 and has no effect\n", { "--num-warmups", "-1" } },
@@ -289,6 +289,9 @@ static void test_warnings(void **state)
 		  { "--request-rate", "5", "--dataset-name", "trace", "--dataset-path", "x", "--self-timed" } },
 		{ "", { "--request-rate", "5", "--dataset-name", "timed_trace", "--dataset-path", "x",
 		  "--no-self-timed" } },
+		{ "--ramp-up-strategy has no effect: requests are sent at the trace's times\n",
+		  { "--dataset-name", "timed_trace", "--dataset-path", "x", LINEAR, START, "1", END, "2" } },
+		{ "", { "--duration", "5", "--dataset-name", "trace", "--dataset-path", "x" } },
 		{ "--endpoint-type is an old spelling of --backend\n",
 		  { "--endpoint-type", "vllm" } },
 		{ "--custom-skip-chat-template is an old spelling of --skip-chat-template\n",

@@ -118,18 +118,26 @@ static void refused(void **state)
 	static const struct find_opts how = {
 		.load = CAPACITY_CONCURRENCY, .precision = 0.3, .budget_s = 6, .level_s = 0.6
 	};
-	struct search s = { .n = 0 };
+	static const struct find_opts rate = {
+		.load = CAPACITY_RATE, .precision = 0.3, .budget_s = 6, .level_s = 0.6
+	};
+	struct search s = { .n = 0 }, lower = { .cancel_at = 4 };
 
 	(void)state;
 	search(&s, &how, "--base-url http://127.0.0.1:$B" TO, "p50_e2el_ms<1000");
 	assert_int_equal(s.rc, -1);
-	assert_string_equal(s.e.text, "requests fail even one at a time: some of them did");
+	assert_string_equal(s.e.text, "requests fail even one at a time: Service Unavailable");
 	assert_string_equal(s.steps.data, "probe unloaded saturate");
 	/* all at once, then 100, 50, 25, 12, 6, 3 and 1 at once, at least 50 of them */
 	assert_int_equal(s.f.runs, 2 + 8);
 	assert_int_equal(s.f.saturation.requests, 200 + 500 + 250 + 125 + 60 + 3 * 50);
 	assert_true(s.f.saturation.at_once == 1);
 	release(&s);
+	/* Of a limit on the rate that says nothing: a lower rate may pass. */
+	search(&lower, &rate, "--base-url http://127.0.0.1:$B" TO, "p50_e2el_ms<1000");
+	assert_int_equal(lower.rc, 0);
+	assert_string_equal(lower.steps.data, "probe unloaded saturate level");
+	release(&lower);
 }
 
 /* The server ends while a level runs: that is no overload. */
@@ -164,8 +172,10 @@ static void interrupted(void **state)
 	struct search s = { .cancel_at = 4 };
 
 	(void)state;
-	search(&s, &how, "--base-url http://127.0.0.1:$Q --prompt-salt run:abc" TO,
-	       "p50_ttft_ms<1000");
+	/* Ten prefixes unless given, more than the probe has prompts. */
+	search(&s, &how, "--base-url http://127.0.0.1:$Q --prompt-salt run:abc --dataset-name "
+	       "prefix_repetition --prefix-repetition-prefix-len 4 --prefix-repetition-suffix-len 2 "
+	       "--prefix-repetition-output-len 2" TO, "p50_ttft_ms<1000");
 	assert_int_equal(s.rc, 0);
 	assert_true(s.f.is_interrupted && capacity_answer(s.f.search).end == CAPACITY_STOPPED);
 	assert_string_equal(s.steps.data, "probe unloaded saturate level");

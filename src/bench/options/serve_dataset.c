@@ -225,8 +225,10 @@ int serve_check_dataset(const struct serve_check *c)
 		o->ignore_eos = true;
 	if (d->has_timestamps && o->self_timed == OPT_TRI_UNSET)
 		o->self_timed = OPT_TRI_YES;
-	if (o->self_timed == OPT_TRI_YES && serve_given(c, "request-rate"))
-		serve_warn(c, "--request-rate has no effect: requests are sent at the trace's times");
+	if (o->self_timed == OPT_TRI_YES &&
+	    (serve_given(c, "request-rate") || c->d->ramp_up != RAMP_NONE))
+		serve_warn(c, "%s has no effect: requests are sent at the trace's times",
+			   serve_given(c, "request-rate") ? "--request-rate" : "--ramp-up-strategy");
 	if (!d->has_timestamps && !d->may_have_timestamps && o->self_timed != OPT_TRI_UNSET)
 		return err_set(c->e, ERR_USAGE, "--%sself-timed: only the datasets trace and "
 			       "timed_trace have arrival times, not %s", o->self_timed == OPT_TRI_NO ? "no-" : "",

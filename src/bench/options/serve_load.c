@@ -26,6 +26,7 @@
 #include "core/base/limits.h"
 #include "core/schema/schema.h"
 #include "input/data/lengths.h"
+#include "input/sets/datasets.h"
 
 #define TURN_RETRIES 3      /* --on-turn-failure retry, as its help says */
 #define INTERVAL_S_MIN 0.01 /* below, reading /metrics or the machine would be a load of its own */
@@ -182,6 +183,7 @@ int serve_take_urls(const struct serve_check *c)
 static int check_duration(const struct serve_check *c)
 {
 	const struct serve_opts *o = c->o;
+	const struct dataset *set = dataset_find(o->dataset_name);
 	struct serve_derived *d = c->d;
 
 	d->is_num_prompts_given = serve_given(c, "num-prompts");
@@ -192,7 +194,8 @@ static int check_duration(const struct serve_check *c)
 		d->load.deadline_ns = d->load.admission_ns + clock_span_ns(o->grace_period.v);
 	if (isinf(o->request_rate) && d->ramp_up == RAMP_NONE && !d->load.max_concurrency &&
 	    !o->max_sessions.is_set && !o->user_centric_rate.is_set && !d->is_num_prompts_given &&
-	    o->self_timed != OPT_TRI_YES)
+	    o->self_timed != OPT_TRI_YES &&
+	    !(set && set->may_have_timestamps && o->self_timed == OPT_TRI_UNSET))
 		return err_set(c->e, ERR_USAGE, "--duration needs --request-rate, "
 			       "--max-concurrency or --num-prompts; without them requests without a limit "
 			       "would be sent at once");

@@ -439,7 +439,7 @@ static void check_traffic(const struct serve_check *c)
 	const struct serve_opts *o = c->o;
 
 	if (serve_given(c, "burstiness") && c->d->ramp_up == RAMP_NONE && isinf(o->request_rate))
-		serve_warn(c, "--burstiness has no effect: every request is sent at once");
+		serve_warn(c, "--burstiness has no effect without a finite --request-rate");
 	if (o->num_warmups < 0)
 		serve_warn(c, "--num-warmups is below 0 and has no effect");
 	if (o->ready_check_timeout_sec < 0)

@@ -322,6 +322,7 @@ static struct metrics_opts metrics_opts(const struct serve_opts *o, const struct
 	m.has_tokenizer = p->tokenizer != NULL;
 	m.is_eos_ignored = (o->ignore_eos || p->workload.is_eos_ignored) &&
 			   !p->endpoint->is_eos_kept;
+	m.is_rate_finite = m.is_rate_finite && !point_is_self_timed(o, p);
 	return m;
 }
 
@@ -466,10 +467,13 @@ static struct report_pair shown_pair(const struct serve_pair *pair, struct arena
 static void report_facts(const struct serve_opts *o, const struct serve_derived *d,
 			 const struct point *p, struct report_facts *f, struct arena *a)
 {
+	bool is_replay = point_is_self_timed(o, p);
+
 	*f = (struct report_facts){
 		.backend = o->backend, .label = o->label, .model_id = p->model_id,
 		.tokenizer_id = p->tokenizer_id, .num_prompts = o->num_prompts,
-		.request_rate = o->request_rate, .burstiness = o->burstiness,
+		.request_rate = is_replay ? INFINITY : o->request_rate,
+		.burstiness = o->burstiness,
 		.user_rate = o->user_centric_rate.is_set ? o->user_centric_rate.v : 0,
 		.users = o->user_centric_rate.is_set ? o->num_users.v : 0,
 		.max_concurrency = d->load.max_concurrency,
@@ -499,7 +503,7 @@ static void report_facts(const struct serve_opts *o, const struct serve_derived 
 	f->metadata = arena_alloc(a, d->n_metadata * sizeof(*f->metadata));
 	for (size_t i = 0; i < d->n_metadata; i++)
 		f->metadata[i] = shown_pair(&d->metadata[i], a);
-	if (d->ramp_up != RAMP_NONE) {
+	if (d->ramp_up != RAMP_NONE && !is_replay) {
 		f->ramp_strategy = o->ramp_up_strategy;
 		f->ramp_start_rps = o->ramp_up_start_rps.v;
 		f->ramp_end_rps = o->ramp_up_end_rps.v;

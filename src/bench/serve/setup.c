@@ -482,9 +482,11 @@ int stage_make_plan(struct stage *s, struct err *e)
 			return err_set(e, ERR_USAGE, "--repeat-count, --repeat-order: requests that are sent "
 				       "at times of their own (%s) cannot be repeated or reordered; "
 				       "--no-self-timed ignores the times", w->dataset);
-		if (o->self_timed == OPT_TRI_UNSET && !isinf(o->request_rate))
-			stage_warn(s, "--request-rate has no effect: requests are sent at the workload's times "
-			     "(--no-self-timed ignores those)");
+		if (o->self_timed == OPT_TRI_UNSET &&
+		    (!isinf(o->request_rate) || d->ramp_up != RAMP_NONE))
+			stage_warn(s, "%s has no effect: requests are sent at the workload's times "
+				   "(--no-self-timed ignores those)",
+				   isinf(o->request_rate) ? "--ramp-up-strategy" : "--request-rate");
 		timestamps = mem_array(n_arriving(w), sizeof(*timestamps));
 		rc = read_times(w, timestamps, e);
 		opts.timestamps_s = timestamps;

@@ -361,8 +361,8 @@ static void on_measured(void *self, struct point *p)
 
 		*value = m->is_output ? tokens_s : m->is_requests ? b->rate :
 			 time_of(b, p, &scored.metrics, m);
-		doubt(&b->ab->doubt[i], b->ab->n_pairs > 0 && !p->is_interrupted, &scored.trust,
-		      trust_of(m));
+		if (!p->is_interrupted)
+			doubt(&b->ab->doubt[i], b->ab->n_pairs > 0, &scored.trust, trust_of(m));
 		if (scored.trust.metric[trust_of(m)] == TRUST_INVALID)
 			*value = NAN;
 	}

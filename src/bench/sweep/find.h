@@ -11,7 +11,8 @@
  *
  *   probe        one request; a server that is not there is refused within seconds
  *   saturation   many prompts at once. If the server refuses some of them, fewer and fewer at once
- *                in a closed loop, until it takes them all
+ *                in a closed loop, until it takes them all; one at a time may be too
+ *                much for a server that limits the rate
  *   drain        a level that has not ended long after its time is over is cancelled, and what is
  *                unfinished counts as slow where a limit has passed
  *

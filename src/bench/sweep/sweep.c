@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "bench/options/salt.h"
+#include "bench/options/serve_opts.h"
 #include "bench/sweep/sweep_internal.h"
 #include "core/base/clock.h"
 #include "core/base/file.h"
@@ -275,6 +276,33 @@ static int refuse_gates(const char *option, char *const *argv, struct err *e)
 	return 0;
 }
 
+/* Options that are wrong in every combination are a mistake that no server need be started for. */
+static int check_bench(struct sweep *s, struct err *e)
+{
+	const struct sweep_hooks *h = s->hooks;
+	struct arena arena = { 0 };
+	int rc = -1;
+
+	if (!s->bench_cmd || s->o->dry_run || s->o->exec_bench || !h->knows ||
+	    !h->knows(h->self, s->bench_cmd))
+		return 0;
+	for (size_t i = s->bench.n; rc < 0 && i-- > 0;) {
+		char **argv = params_apply(&s->bench.item[i], s->bench_cmd, &s->arena) + 3;
+		struct serve_opts opts;
+		struct opt_result given;
+		int argc = 0;
+
+		while (argv[argc])
+			argc++;
+		*e = (struct err){ 0 };
+		rc = opt_parse(&serve_opt_set, argc, argv, &opts, &given, &arena, e);
+		opt_result_release(&given);
+	}
+	arena_release(&arena);
+	return rc < 0 ? err_wrap(e, s->o->bench_params ? "--bench-cmd with --bench-params" :
+				    "--bench-cmd") : 0;
+}
+
 int sweep_begin(struct sweep *s, const struct sweep_opts *o, const struct sweep_hooks *hooks,
 		struct err *e)
 {
@@ -289,8 +317,8 @@ int sweep_begin(struct sweep *s, const struct sweep_opts *o, const struct sweep_
 	    refuse_gates("--startup-cmd", s->startup_cmd, e) < 0 ||
 	    split(s, "--after-bench-cmd", o->after_bench_cmd, &s->after_cmd, e) < 0 ||
 	    read_params(s, "--serve-params", o->serve_params, &s->serve, e) < 0 ||
-	    read_params(s, option, second, &s->bench, e) < 0 || parse_links(s, e) < 0 ||
-	    settle_folder(s, e) < 0)
+	    read_params(s, option, second, &s->bench, e) < 0 || check_bench(s, e) < 0 ||
+	    parse_links(s, e) < 0 || settle_folder(s, e) < 0)
 		return -1;
 	if ((s->serve_cmd && sweep_server_check(s, e) < 0) ||
 	    (o->resume.is_set && !o->dry_run && sweep_enter(s, e) < 0))

@@ -580,6 +580,20 @@ static void judge_queue(struct trust *t, const struct metrics *m)
 		      q->ttft_first_ms, q->ttft_last_ms);
 }
 
+/* Cached share of the prompt tokens: by usage, else by /metrics. 0 if neither reports it. */
+static double cached_share(const struct metrics *m)
+{
+	const struct metrics_server *s = &m->servers;
+
+	if (m->total_cached)
+		return share((double)m->total_cached, (double)m->total_input);
+	/* A request that was preempted finds its own blocks when it comes back. */
+	if (!s->prefix_queries.is_reported || !s->prefix_hits.is_reported ||
+	    s->preemptions.value > 0)
+		return 0;
+	return share(s->prefix_hits.value, s->prefix_queries.value);
+}
+
 /* Slow first requests. If all clients begin at once, that alone may slow them. */
 static void judge_start(struct trust *t, const struct metrics *m)
 {
@@ -594,24 +608,10 @@ static void judge_start(struct trust *t, const struct metrics *m)
 	      "The first %u requests had a median TTFT of %.3f ms, the others of %.3f ms: %s, and the "
 	      "mean TTFT is %.1f %% longer for it. --num-warmups %u sends such requests before the "
 	      "measurement.", s->first, s->ttft_first_ms, s->ttft_rest_ms,
-	      m->opts.is_rate_finite ? "the server was cold"
-				     : "the server was cold, or it had to start all of them at "
-				       "once",
+	      !m->opts.is_rate_finite ? "the server was cold, or it had to start all of them at once" :
+	      cached_share(m) > TRUST_CACHED_SHARE ? "the server or its prefix cache was cold"
+						   : "the server was cold",
 	      100 * longer, s->first);
-}
-
-/* Cached share of the prompt tokens: by usage, else by /metrics. 0 if neither reports it. */
-static double cached_share(const struct metrics *m)
-{
-	const struct metrics_server *s = &m->servers;
-
-	if (m->total_cached)
-		return share((double)m->total_cached, (double)m->total_input);
-	/* A request that was preempted finds its own blocks when it comes back. */
-	if (!s->prefix_queries.is_reported || !s->prefix_hits.is_reported ||
-	    s->preemptions.value > 0)
-		return 0;
-	return share(s->prefix_hits.value, s->prefix_queries.value);
 }
 
 static void judge_cache(struct trust *t, const struct metrics *m, const struct trust_facts *f)

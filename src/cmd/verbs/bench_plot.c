@@ -24,6 +24,7 @@
 #include "out/figure/plots.h"
 #include "out/report/derived.h"
 #include "results/read/files.h"
+#include "results/read/kind.h"
 #include "results/read/read.h"
 
 static bool is_reported(const struct frame *records, const char *gpu_count_var)
@@ -450,6 +451,22 @@ static int plot_group(const struct plot_opts *o, const struct job *job, struct s
 	return rc;
 }
 
+static void warn_invalid(const struct frame *f, const struct sweep_plot *p)
+{
+	struct buf text = { 0 };
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->n; i++)
+		n += result_verdict(f->row[i], str_of(p->var_x)) == RESULT_INVALID ||
+		     result_verdict(f->row[i], str_of(p->var_y)) == RESULT_INVALID;
+	if (n) {
+		buf_printf(&text, "%s or %s is INVALID in %zu of the %zu results; --filter-by "
+			   "profllm.verdict!=INVALID leaves them out", p->var_x, p->var_y, n, f->n);
+		cli_warn(text.data);
+	}
+	buf_release(&text);
+}
+
 static int plot_all(const struct plot_opts *o, struct arena *a, struct err *e)
 {
 	struct job job = { 0 };
@@ -460,6 +477,8 @@ static int plot_all(const struct plot_opts *o, struct arena *a, struct err *e)
 
 	if (rc == 0)
 		rc = open_job(&job, &o->dir, o->fig_dir, o->format, a, e);
+	if (rc == 0)
+		warn_invalid(&job.all, &plot);
 	if (rc == 0)
 		rc = frame_group_by(&job.all, &fig_by, &groups, a, e);
 	for (size_t i = 0; rc == 0 && i < groups.n; i++)
@@ -550,6 +569,12 @@ static int pareto_all(const struct pareto_opts *o, struct arena *a, struct err *
 	if (rc == 0) {
 		plot_gpus_warn(o->dir.v[0], &job.all, o->gpu_count_var ? o->gpu_count_var : "");
 		rc = sweep_pareto(&p, &job.all, &how, a, e);
+	}
+	if (rc == 0 && p.n_invalid) {
+		buf_printf(&line, "%zu of %zu results, in which output_throughput is INVALID, are left out",
+			   p.n_invalid, job.all.n);
+		cli_warn(line.data);
+		buf_reset(&line);
 	}
 	if (rc == 0 && p.n_skipped) {
 		buf_printf(&line, "Skipped %zu runs without a user count (`max_concurrency` or "

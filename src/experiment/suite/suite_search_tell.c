@@ -11,6 +11,7 @@
 #include "core/json/write.h"
 #include "core/schema/schema.h"
 #include "experiment/suite/suite_search.h"
+#include "out/compare/points.h"
 #include "out/report/grid.h"
 #include "results/decide/compare.h"
 #include "results/read/document.h"
@@ -266,6 +267,8 @@ static void say_lead(const struct suite *s, size_t best, size_t second, struct a
 	buf_printf(out, " (95 %% interval of the change: %+.3g to %+.3g %%): ", low, high);
 	if (row->is.p <= MATCHED_ALPHA)
 		buf_add_text(out, "the difference is certain\n");
+	else if (fmax(fabs(low), fabs(high)) > 100 * POINTS_LEVEL)
+		buf_add_text(out, "the difference is not sure; a larger repeat measures both more often\n");
 	else
 		buf_printf(out, "the difference is not sure; the two are level within %.2g %%, so either "
 			   "of them will do\n", fmax(fabs(low), fabs(high)));

@@ -15,6 +15,8 @@
 #include "input/data/dataset.h"
 #include "input/token/tokenizer.h"
 
+#define REPEATS_SHARE 0.1 /* of the prompts: more are reported */
+
 /* ---- what datasets share ---- */
 
 struct str dataset_request_id(struct workload *w, const struct dataset_env *env, size_t index)
@@ -22,11 +24,35 @@ struct str dataset_request_id(struct workload *w, const struct dataset_env *env,
 	return str_of(arena_printf(&w->arena, "%s%zu", env->request_id_prefix, index));
 }
 
+/* Texts that are sent more than once; of media that differ nothing is known here. */
+static void note_repeats(struct workload *w, const struct dataset_opts *o)
+{
+	struct map seen = { 0 };
+	size_t repeats = 0;
+
+	for (size_t i = 0; i < w->n; i++) {
+		const struct sample *s = &w->v[i];
+		struct str text = s->prompt.n ? s->prompt : s->messages;
+
+		if (!text.n || s->media.n || s->file.n)
+			continue;
+		repeats += map_get(&seen, text, NULL);
+		map_put(&seen, text, i);
+	}
+	map_release(&seen);
+	if ((double)repeats > REPEATS_SHARE * (double)w->n)
+		dataset_note(w, "%s: %zu of the %zu prompts repeat an earlier one, which a prefix cache "
+			     "answers faster: --prompt-salt request makes all different", o->path, repeats,
+			     w->n);
+}
+
 int dataset_oversample(struct workload *w, const struct dataset_opts *o,
 		       const struct dataset_env *env, struct compat_rng *rng, struct err *e)
 {
 	size_t original = w->n, wanted = env->num_prompts > 0 ? (size_t)env->num_prompts : 0;
 
+	if (o->path)
+		note_repeats(w, o);
 	if (o->no_oversample || original >= wanted)
 		return 0;
 	if (original == 0)

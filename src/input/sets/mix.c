@@ -81,9 +81,11 @@ static int build_part(const struct mix *m, size_t k, struct mix_part *p, struct 
 	env.chat = p->set.chat;
 	env.progress = NULL; /* each set would begin at 0 again */
 	compat_rng_seed(&rng, (uint32_t)env.seed);
+	if (!p->wanted)
+		return 0;
 	if ((d->check && d->check(&p->set.opts, &env, e) < 0) ||
-	    (p->wanted && d->build(&p->set.opts, &env, &rng, &p->made, e) < 0) ||
-	    (p->wanted && dataset_drop_long(&p->made, &p->set.opts, e) < 0))
+	    d->build(&p->set.opts, &env, &rng, &p->made, e) < 0 ||
+	    dataset_drop_long(&p->made, &p->set.opts, e) < 0)
 		return err_wrap(e, "set %zu of the mix (%s)", k + 1, d->name);
 	if (p->made.sessions)
 		return err_set(e, ERR_RUN, "set %zu of the mix (%s) makes conversations; a mix has "

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdint.h>
 
+#include "client/metrics/trust.h"
 #include "core/base/str.h"
 #include "results/read/frame.h"
 #include "results/read/kind.h"
@@ -161,7 +162,7 @@ static void say_level(const struct points_table *p, const struct points_best *be
 void points_say_best(const struct points_table *p, const struct points_best *best, const char *key,
 		     const char *what, const char *unit, struct arena *a, struct buf *out)
 {
-	double low;
+	double low, failed;
 
 	if (!best->n)
 		return;
@@ -169,10 +170,14 @@ void points_say_best(const struct points_table *p, const struct points_best *bes
 		buf_printf(out, "No highest %s: %s is INVALID in all %zu results\n", what, key, best->n);
 		return;
 	}
-	buf_printf(out, "Highest %s: %.2f %s at %s%s\n", what, best->value, unit,
-		   p->line[best->at].name,
-		   result_verdict(p->line[best->at].record, str_of(key)) == RESULT_DEGRADED
-		   ? " (DEGRADED)" : "");
+	failed = number(&p->line[best->at], "failed");
+	failed /= failed + number(&p->line[best->at], "completed");
+	buf_printf(out, "Highest %s: %.2f %s at %s", what, best->value, unit, p->line[best->at].name);
+	if (result_verdict(p->line[best->at].record, str_of(key)) == RESULT_DEGRADED)
+		buf_add_text(out, failed > TRUST_FAILED_DEGRADED
+			     ? arena_printf(a, " (DEGRADED: %.1f %% of its requests failed)", 100 * failed)
+			     : " (DEGRADED)");
+	buf_add_char(out, '\n');
 	low = number(&p->line[best->at], arena_printf(a, "%s_low", key));
 	if (isnan(low))
 		say_level(p, best, key, out);

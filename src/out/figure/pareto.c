@@ -7,6 +7,7 @@
 #include "core/base/str.h"
 #include "core/json/python.h"
 #include "out/figure/plots_internal.h"
+#include "results/read/kind.h"
 
 #define KEYS_MAX 3
 #define COLOR_KEYS_MAX LOOKS
@@ -198,6 +199,10 @@ static int prepare_one(struct sweep_pareto *p, const struct json_value *record,
 
 	if (found <= 0)
 		return found < 0 ? -1 : no_throughput(record, e);
+	if (result_verdict(record, str_of(*key)) == RESULT_INVALID) {
+		p->n_invalid++;
+		return 0;
+	}
 	found = users_of(record, o, &users, &kind, e);
 	if (found == 0)
 		p->n_skipped++;

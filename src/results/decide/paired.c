@@ -344,6 +344,9 @@ void paired_result(const struct paired *p, size_t metric, struct paired_result *
 		out->low = expm1(x->low);
 		out->high = expm1(x->high);
 		out->is_below = x->low > -log1p(effect_min) && x->high < log1p(effect_min);
+		/* The interval is that of all looks so far, which this mean may have left. */
+		if (x->low <= x->high)
+			out->change = fmin(fmax(out->change, out->low), out->high);
 	}
 	if (t->n >= 2)
 		out->sd = paired_interval_sd(&t->joined[0]);

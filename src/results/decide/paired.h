@@ -178,7 +178,7 @@ enum paired_verdict {
 struct paired_result {
 	enum paired_verdict verdict;
 	bool is_below;             /* differs, but the whole interval is within D */
-	double change, low, high;  /* geometric mean and its interval; infinite: unknown */
+	double change, low, high;  /* geometric mean, but inside its interval; infinite: unknown */
 	double level;              /* of the interval: 0.95 */
 	double sd;                 /* of ln ratios of single pairs; NAN below two */
 	size_t pairs, missing;     /* with and without a value */
