@@ -658,7 +658,7 @@ static int conclude(struct suite_sitting *t, struct task *task, struct err *e)
 	int rc = 0;
 
 	if (is_there && task->progress == TASK_WAITING)
-		suite_say_begin(t, task->m, count_begun(s)); /* it ended before anybody looked */
+		suite_say_begin(t, task->m, count_begun(s)); /* it ran between two looks */
 	task->progress = TASK_ENDED;
 	describe(s, task, &text);
 	if (!is_there) {
