@@ -161,7 +161,7 @@ static int clear(struct bed *bed, const char *url, struct err *e)
 		store_close(s);
 	}
 	if (!rc)
-		rc = store_restore(url, backup.data, true, e);
+		rc = store_restore(url, backup.data, true, NULL, e);
 	buf_release(&empty);
 	buf_release(&backup);
 	return rc;

@@ -445,7 +445,7 @@ static void traces_of_a_backup(const char *url)
 	must(store_backup(s, backup, e));
 	assert_string_equal(state_of(s, &a, run), "here");
 	store_close(s);
-	must(store_restore(copy, backup, false, e));
+	must(store_restore(copy, backup, false, NULL, e));
 	s = open_store(copy, false);
 	assert_string_equal(state_of(s, &a, run), "left_out");
 	must(store_check(s, &a, &finding, &n, e));

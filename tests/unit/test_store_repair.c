@@ -239,7 +239,7 @@ static void names_come_back(const char *url)
 	assert_int_equal(value_of(s, r[1].id, "tags.b-39"), -1);
 	must(store_backup(s, backup, e));
 	store_close(s);
-	must(store_restore(copy, backup, true, e));
+	must(store_restore(copy, backup, true, NULL, e));
 	s = open_store(copy, false);
 	assert_int_equal(value_of(s, r[2].id, "tags.b-0"), 7);
 	assert_int_equal(value_of(s, r[1].id, "tags.a-9"), 59);
