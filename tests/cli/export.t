@@ -192,6 +192,6 @@ for (['export', 'sqlite:none.db', 'none.db cannot be opened: No such file or dir
 }
 check_run('what is no backup', run(args => [qw(restore text.txt --store new.db)]),
 	{ status => 2, err => 'profllm restore: text.txt: the file is not an SQLite database, '
-		. 'so it is not a store' });
+		. 'so it is not a backup' });
 
 done_testing();

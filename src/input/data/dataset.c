@@ -41,9 +41,9 @@ static void note_repeats(struct workload *w, const struct dataset_opts *o)
 	}
 	map_release(&seen);
 	if ((double)repeats > REPEATS_SHARE * (double)w->n)
-		dataset_note(w, "%s: %zu of the %zu prompts repeat an earlier one, which a prefix cache "
+		dataset_note(w, "%s: %zu of the %zu prompts repeat%s an earlier one, which a prefix cache "
 			     "answers faster: --prompt-salt request makes all different", o->path, repeats,
-			     w->n);
+			     w->n, repeats == 1 ? "s" : "");
 }
 
 int dataset_oversample(struct workload *w, const struct dataset_opts *o,
