@@ -2,7 +2,8 @@
 # Tests, sanitizers, fuzzing, coverage. tests/README.md says what each kind is for.
 #
 # WHAT chooses the kinds that `suite` runs: unit (cmocka programs), cli, load and web (.t files).
-# A sanitizer run is the same suite built in its own folder with its own flags.
+# A sanitizer run is the same suite built in its own folder with its own flags: -g1 is enough for
+# functions and lines in its findings, and the programs are smaller.
 
 WHAT ?= unit cli load
 SUITE_FILES = $(if $(filter unit,$(WHAT)),$(UNIT:%=$(O)/unit/%)) \
@@ -79,7 +80,7 @@ tsan: export TSAN_OPTIONS = halt_on_error=1:second_deadlock_stack=1
 asan ubsan: export JOBS ?= $(shell echo $$(($$(nproc) + 2)))
 tsan: export JOBS ?= $(shell nproc)
 asan ubsan tsan: export AGAIN ?= 0
-ASAN_FLAGS := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
+ASAN_FLAGS := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all
 asan:
 	$(Q)$(MAKE) --no-print-directory suite O=$(O)/asan WHAT="$(ASAN_WHAT)" \
 		CFLAGS="$(ASAN_FLAGS)"
@@ -89,11 +90,11 @@ asan-program:
 	$(Q)$(MAKE) --no-print-directory O=$(O)/asan CFLAGS="$(ASAN_FLAGS)" $(O)/asan/profllm
 ubsan:
 	$(Q)$(MAKE) --no-print-directory suite O=$(O)/ubsan WHAT="unit load" \
-		CFLAGS="-O1 -fsanitize=undefined -fno-sanitize-recover=all"
+		CFLAGS="-O1 -g1 -fsanitize=undefined -fno-sanitize-recover=all"
 tsan: export THREADED = 1
 tsan:
 	$(Q)$(MAKE) --no-print-directory suite O=$(O)/tsan WHAT="unit load" \
-		CFLAGS="-O1 -fsanitize=thread" SUITE_RUN="$(FIXED_ADDRESSES)"
+		CFLAGS="-O1 -g1 -fsanitize=thread" SUITE_RUN="$(FIXED_ADDRESSES)"
 
 # A dashboard at a hundred times the pace of a team of 20, for HOURS: see tests/cli/dashboard-soak.t.
 HOURS ?= 1

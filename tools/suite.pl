@@ -30,8 +30,10 @@ my $limit = $ENV{TEST_SECONDS} || 300;
 my %class = (first => [], shared => [], alone => []);
 my (%skipped, %seconds);
 my ($is_broken, $started) = (0, 0);
-# cmocka calls what is skipped failed, and has no place for a reason: a test prints it before.
-my $cmocka = '/^# /h; /^not ok [0-9]* # SKIP/{s/not //; G; s/\n#*/:/; s/: *$//}';
+# cmocka calls what is skipped failed, and has no place for a reason: a test prints it before. Where and
+# why a test failed are comments of TAP, which nobody would see.
+my $cmocka = "/^# .*: error: /{x; w /dev/stderr\nx; w /dev/stderr\n}\n"
+	. '/^# /h; /^not ok [0-9]* # SKIP/{s/not //; G; s/\n#*/:/; s/: *$//}';
 
 push @{$class{class_of($_)}}, twice($_)
 	for grep { !$ENV{THREADED} || source($_) !~ m{^(?: \*|/\*) threads: none\b}m } @ARGV;
