@@ -263,7 +263,7 @@ unlike(run(args => [qw(dataset show --tokenizer sim --dataset-name custom --skip
 spew('twice.jsonl', qq({"prompt": "a"}\n{"prompt": "b"}\n{"prompt": "a"}\n));
 check_run('rows that repeat', run(args => [qw(dataset show --tokenizer sim --dataset-name custom
 	--skip-chat-template --num-prompts 3 --examples 0 --dataset-path twice.jsonl)]), { status => 0,
-	warn => ['WARNING: twice.jsonl: 1 of the 3 prompts repeat an earlier one, which a prefix cache '
+	warn => ['WARNING: twice.jsonl: 1 of the 3 prompts repeats an earlier one, which a prefix cache '
 		. 'answers faster: --prompt-salt request makes all different'] });
 check_run('a mix with fewer requests than sets', run(args => [qw(dataset show --tokenizer sim
 	--dataset-name mix --num-prompts 1 --examples 0 --mix), '[{}, {}]']), { status => 0,
