@@ -42,7 +42,9 @@ CLIENT_PKGS := libssl libcrypto libpcre2-8 zlib
 PKGS := $(CLIENT_PKGS) libzstd
 LDLIBS := -Wl,--as-needed $(shell pkg-config --libs $(PKGS) 2>/dev/null || \
 	echo -lssl -lcrypto -lpcre2-8 -lz -lzstd) -lm -pthread
-TEST_LDLIBS := $(LDLIBS) -lcmocka -larchive -lpq -lsqlite3
+# Tests are linked by a faster linker where there is one.
+TEST_LDLIBS := $(LDLIBS) -lcmocka -larchive -lpq -lsqlite3 $(shell echo 'int main(void) { return 0; }' | \
+	$(CC) -fuse-ld=mold -x c - -o /dev/null 2>/dev/null && echo -fuse-ld=mold)
 CPPFLAGS := -Isrc -I$(O)/gen -include src/core/base/banned.h
 
 # The last part of a layer's name is its own: no two have the same.

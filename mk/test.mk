@@ -46,6 +46,14 @@ $(FAKE_WORLD): tests/fake/world.c
 	$(Q)$(CC) $(BASE_CFLAGS) -Wall -Wextra -Werror -fvisibility=default -shared -o $@ $<
 $(O)/bench/fault: | $(FAKE_WORLD)
 
+# Watches that the unit tests which ThreadSanitizer leaves out start no thread.
+NO_THREADS := $(O)/tests/libno-threads.so
+$(NO_THREADS): tests/fake/no_threads.c
+	@mkdir -p $(@D)
+	$(call say,TOOL,$@)
+	$(Q)$(CC) $(BASE_CFLAGS) -Wall -Wextra -Werror -fvisibility=default -shared -o $@ $<
+suite: | $(NO_THREADS)
+
 .PHONY: suite units
 units: $(UNIT:%=$(O)/unit/%)
 
@@ -63,6 +71,7 @@ suite: $(if $(filter unit,$(WHAT)),units) $(if $(filter cli load web,$(WHAT)),$(
 		$(if $(filter web,$(WHAT)),$(O)/bench/timeline)
 	$(Q)mkdir -p $(O)/tmp
 	$(Q)O=$(O) PROFLLM=$(abspath $(O)/profllm) TMPDIR=$(abspath $(O)/tmp) WEB=$(WEB) \
+		NO_THREADS=$(if $(findstring -fsanitize,$(CFLAGS)),,$(abspath $(NO_THREADS))) \
 		CMOCKA_MESSAGE_OUTPUT=TAP tests/with_postgres.sh $(SUITE_RUN) \
 		perl tools/suite.pl $(SUITE_FILES)
 
@@ -91,9 +100,10 @@ asan-program:
 ubsan:
 	$(Q)$(MAKE) --no-print-directory suite O=$(O)/ubsan WHAT="unit load" \
 		CFLAGS="-O1 -g1 -fsanitize=undefined -fno-sanitize-recover=all"
-tsan: export THREADED = 1
+# A test that starts no thread has no race: only those that say `threads: yes` are built.
 tsan:
 	$(Q)$(MAKE) --no-print-directory suite O=$(O)/tsan WHAT="unit load" \
+		UNIT="$(patsubst tests/unit/test_%.c,%,$(shell grep -lE '^(/\*| \*) threads: yes' tests/unit/*.c))" \
 		CFLAGS="-O1 -g1 -fsanitize=thread" SUITE_RUN="$(FIXED_ADDRESSES)"
 
 # A dashboard at a hundred times the pace of a team of 20, for HOURS: see tests/cli/dashboard-soak.t.

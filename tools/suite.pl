@@ -12,7 +12,7 @@
 #   alone   one at a time, because it measures how long something takes
 #   shared  next to others although it is in tests/load
 #   first   next to others, started before them because it takes longest
-# ThreadSanitizer (THREADED) leaves out those that compute for long and say `threads: none`.
+# A unit test whose source does not say `threads: yes` runs with the library NO_THREADS, if that is set.
 #
 # Up to AGAIN files that failed (5; 0 under a sanitizer, whose findings never count as chance) are run
 # once more at the end, by themselves. One that passes then counts as passed, and is listed above the
@@ -35,8 +35,7 @@ my ($is_broken, $started) = (0, 0);
 my $cmocka = "/^# .*: error: /{x; w /dev/stderr\nx; w /dev/stderr\n}\n"
 	. '/^# /h; /^not ok [0-9]* # SKIP/{s/not //; G; s/\n#*/:/; s/: *$//}';
 
-push @{$class{class_of($_)}}, twice($_)
-	for grep { !$ENV{THREADED} || source($_) !~ m{^(?: \*|/\*) threads: none\b}m } @ARGV;
+push @{$class{class_of($_)}}, twice($_) for @ARGV;
 my ($all, $second) = map { TAP::Parser::Aggregator->new } 1, 2;
 my $harness = TAP::Harness->new({
 	verbosity => $ENV{VERBOSE} ? 1 : 0,
@@ -145,9 +144,11 @@ sub twice {
 sub command {
 	my ($test, $store) = split /@/, $_[0];
 
+	my $is_unit = $test =~ m,unit/[^/]+$,;
+	my $guard = $is_unit && source($test) !~ m,^(?: \*|/\*) threads: yes\b,m ? $ENV{NO_THREADS} : '';
+	my @command = $is_unit ? ('bash', '-c', "set -o pipefail; \"\$0\" | sed '$cmocka'", $test) : $test;
+
 	# See free_port in Ports.pm; another suite on this machine begins elsewhere.
-	my @command = $test =~ m,unit/[^/]+$, ? ('bash', '-c', "set -o pipefail; \"\$0\" | sed '$cmocka'",
-		$test) : $test;
-	return ('env', 'TEST_STORE=' . ($store // 'sqlite'), 'TEST_PORTS=' . (10000 + 64 * (($$ + $started++)
-		% 350)), 'timeout', '-k', '10', $limit, @command);
+	return ('env', $guard ? "LD_PRELOAD=$guard" : (), 'TEST_STORE=' . ($store // 'sqlite'),
+		'TEST_PORTS=' . (10000 + 64 * (($$ + $started++) % 350)), 'timeout', '-k', '10', $limit, @command);
 }

@@ -2,8 +2,6 @@
 /*
  * test_analyse_overview.c - what the first page concludes: the best configuration at each load,
  * what is level with it, what INVALID runs would have won, what meets a need, and what changed.
- *
- * threads: none
  */
 #include "analyse_rig.h"
 

@@ -2,8 +2,6 @@
 /*
  * test_analyse_regression.c - regression reports over example runs: what is known to be worse is
  * called so, and what is not is not.
- *
- * threads: none
  */
 #include "analyse_rig.h"
 

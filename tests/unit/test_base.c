@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Slices, buffers, numbers, maps, slabs, UTF-8 and files. */
+/* threads: yes */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

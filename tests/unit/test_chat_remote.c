@@ -3,6 +3,8 @@
  * test_chat_remote.c - tokenizing by a server, against one in this file: ids are the bytes of the
  * text, 300 comes first with special tokens, ids 301..310 are missing, 400 and 401 are added
  * tokens. Faults are switched on one by one.
+ *
+ * threads: yes
  */
 #include <setjmp.h>
 #include <stdarg.h>

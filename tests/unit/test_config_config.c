@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_config_config.c - configurations: what is read, what is refused and in which words. */
-/* threads: none */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

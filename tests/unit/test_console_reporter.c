@@ -2,6 +2,8 @@
 /*
  * test_console_reporter.c - what a run says to a dashboard that takes it, that has no time, that
  * does not know it or refuses: which requests are sent, and what the user reads.
+ *
+ * threads: yes
  */
 #include <arpa/inet.h>
 #include <math.h>

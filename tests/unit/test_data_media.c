@@ -2,6 +2,8 @@
 /*
  * References to media as content parts: what passes, what becomes a path, what is loaded and sent
  * by its content, and what failures say.
+ *
+ * threads: yes
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,6 +3,8 @@
  * test_data_source.c - names of files sorted into subsets and splits, heads of README.md, folders,
  * and a hub with given answers. The real library's results for the same names were compared
  * manually for some hundred random folders.
+ *
+ * threads: yes
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,8 +4,6 @@
  * made-up servers whose slow share is a known function of the load.
  *
  * That the search is right on modelled engines, whose requests come in clumps, is bench/capacity.
- *
- * threads: none
  */
 #include <math.h>
 #include <setjmp.h>

@@ -2,8 +2,6 @@
 /*
  * test_decide_settled.c - whether warm-ups are found and intervals of means hold the true one, on
  * series made up so that their mean is known: 1,000 seeded series of each kind.
- *
- * threads: none
  */
 #include <math.h>
 #include <setjmp.h>

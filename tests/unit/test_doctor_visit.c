@@ -2,6 +2,8 @@
 /*
  * test_doctor_visit.c - what is found out about a server before load is sent to it: by name, by
  * socket, through a proxy, with TLS, with answers of every kind, and without any.
+ *
+ * threads: yes
  */
 #include <setjmp.h>
 #include <stdarg.h>

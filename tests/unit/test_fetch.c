@@ -2,6 +2,8 @@
 /*
  * test_fetch.c - fetch_get against a server of canned answers: headers, redirects and who
  * sees the token, parts of files, tries, limits, silence, cancelling.
+ *
+ * threads: yes
  */
 #include <pthread.h>
 #include <setjmp.h>

@@ -2,6 +2,8 @@
 /*
  * test_fetch_hub.c - the hub client from inside: the environment, names, the cache on disk,
  * and one file's way into it. tests/cli/hub.t has the failures of a hub.
+ *
+ * threads: yes
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_gpu.c - GPUs as their drivers tell of them, and what is made of one that does not. */
+/* threads: yes */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

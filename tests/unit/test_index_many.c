@@ -2,8 +2,6 @@
 /*
  * test_index_many.c - an index of its usual sizes, with enough rows for sealed blocks, columns of
  * keys, order statistics by buckets and facets that are not listed, against plain arrays.
- *
- * threads: none
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,6 +2,8 @@
 /*
  * test_index_query.c - answers of the index against brute force over single rows, while a writer
  * adds rows and changes flags: every answer must be that of the rows of its own version.
+ *
+ * threads: yes
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,6 +2,8 @@
 /*
  * test_index_snapshot.c - an index saved and loaded is the same and goes on growing; a file that is
  * damaged anywhere, cut, foreign or from another time is refused in a sentence.
+ *
+ * threads: yes
  */
 #include <fcntl.h>
 #include <setjmp.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The key scanner: rows of known events, then many generated texts judged by the tree. */
-/* threads: none */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>

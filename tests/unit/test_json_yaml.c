@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_json_yaml.c - YAML texts against the JSON that PyYAML and Python's json make of them. */
-/* threads: none */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The library without anything to start: what is refused, and a server that is not there. */
+/* threads: yes */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -2,6 +2,8 @@
 /*
  * The driver over the null endpoint and the null transport: what it costs
  * nothing to get wrong with a real server. Sockets are in tests/load/.
+ *
+ * threads: yes
  */
 #include <pthread.h>
 #include <setjmp.h>

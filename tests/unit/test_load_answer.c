@@ -2,6 +2,8 @@
 /*
  * What one answer leaves in its row: stamps of answers that do not stream, counts that no
  * server can mean. Over a transport that says what the case says, with stamps of its own.
+ *
+ * threads: yes
  */
 #include <setjmp.h>
 #include <stdarg.h>

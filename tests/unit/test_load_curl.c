@@ -2,6 +2,8 @@
 /*
  * test_load_curl.c - the transport by libcurl against a server that answers by a table: every kind
  * of answer and of failure, redirects, proxies, kept connections, what is sent and what is counted.
+ *
+ * threads: yes
  */
 #include <errno.h>
 #include <netinet/in.h>

@@ -3,6 +3,8 @@
  * The native transport against a server that a script drives step by step: what a
  * real server does only now and then happens here at a chosen moment. Every script
  * runs over a Unix socket and over TCP.
+ *
+ * threads: yes
  */
 #include <arpa/inet.h>
 #include <errno.h>

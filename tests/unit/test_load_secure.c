@@ -2,6 +2,8 @@
 /*
  * test_load_secure.c - the native transport with TLS and through a proxy's tunnel, against a server
  * of our own: what is asked of the proxy, kept connections, and every way in which it fails.
+ *
+ * threads: yes
  */
 #include <netinet/in.h>
 #include <pthread.h>

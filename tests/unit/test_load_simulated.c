@@ -12,6 +12,8 @@
  * the record; no connection serves two requests at a time, or one after its end; each row of the
  * record, with its stamps, gaps, text and reason, is what its request met; and nothing is left
  * open.
+ *
+ * threads: yes
  */
 #include <setjmp.h>
 #include <signal.h>

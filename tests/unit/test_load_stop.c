@@ -3,6 +3,8 @@
  * How a run ends before its plan does, and what the client does on purpose: time
  * limits, limits of failures, giving up, the choice of a URL. Over a transport of its own
  * whose answers take a set time or fail.
+ *
+ * threads: yes
  */
 #include <pthread.h>
 #include <setjmp.h>

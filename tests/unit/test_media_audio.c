@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sound: the bytes of a WAV file as Python's soundfile writes them, reading back, damage.
+ *
+ * threads: yes
  */
 #include <setjmp.h>
 #include <stdarg.h>

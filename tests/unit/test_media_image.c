@@ -2,6 +2,8 @@
 /*
  * Pictures: the bytes of a JPEG, kinds and depths, transparency, turning, damage, bombs. The
  * expected values were made with Pillow; tests/peer/media does it on many more.
+ *
+ * threads: yes
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,6 +2,8 @@
 /*
  * Videos: the boxes of the file, its frames and size; the same bytes from every thread. Decoders
  * of others judge the pictures in tests/peer/media.
+ *
+ * threads: yes
  */
 #include <setjmp.h>
 #include <stdarg.h>

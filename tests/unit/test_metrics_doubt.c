@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the verdict is made of: late reads, and a server that does not keep up. */
-/* threads: none */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Conversations as a record has them: their outcomes, durations, turns and what was cached. */
-/* threads: none */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,8 +2,6 @@
 /*
  * test_metrics_settled.c - a server that fails requests, above all its slow ones, must not look
  * faster; and means of a whole run's settled part.
- *
- * threads: none
  */
 #include <math.h>
 #include <setjmp.h>

@@ -2,8 +2,6 @@
 /*
  * test_model_hardware.c - the engine model of named hardware: what fits, what a step
  * costs, and the trade-offs between vllm serve's arguments, in virtual time.
- *
- * threads: none
  */
 #include <setjmp.h>
 #include <stdarg.h>

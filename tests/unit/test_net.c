@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_net.c - sockets on loopback, the loop's timers, wake-up and waiting. */
+/* threads: yes */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>

@@ -3,6 +3,8 @@
  * test_offline_throughput.c -
  * the options of bench throughput: what is refused and in which order, what
  * has no effect, which lengths are in force; requests of tiny sets; which of them an engine gets.
+ *
+ * threads: yes
  */
 #include <math.h>
 #include <setjmp.h>

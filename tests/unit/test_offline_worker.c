@@ -5,7 +5,6 @@
  *
  * What it may do wrong: test_worker.c and tests/cli/worker-faults.t.
  */
-/* threads: none */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

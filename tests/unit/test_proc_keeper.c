@@ -4,6 +4,8 @@
  *
  * Every program is a shell that does what servers do at their worst. Whatever it starts carries a
  * variable in its environment by which the tests look for survivors, so no list is kept.
+ *
+ * threads: yes
  */
 #include <stdarg.h>
 #include <stddef.h>

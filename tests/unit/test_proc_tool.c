@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_proc_tool.c - another program run to its end. */
+/* threads: yes */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

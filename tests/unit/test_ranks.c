@@ -2,6 +2,8 @@
 /*
  * test_ranks.c - processes that mpirun started as one run, here threads over a library that stands
  * in for Open MPI's (tests/fake/mpi.c): what they tell each other, clocks, lost ranks and files.
+ *
+ * threads: yes
  */
 #include <dlfcn.h>
 #include <pthread.h>

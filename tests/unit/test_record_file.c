@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Record files: what is written comes back, broken files are noticed, nothing else happens. */
+/* threads: yes */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

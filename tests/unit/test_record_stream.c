@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records written while load runs, and records of several hosts joined. */
+/* threads: yes */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

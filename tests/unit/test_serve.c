@@ -3,6 +3,8 @@
  * run_point from options to scores over the null transport: the order of the
  * lines a user sees, two points at once, dry runs, cancellation; what is
  * known before there is a server.
+ *
+ * threads: yes
  */
 #include <pthread.h>
 #include <setjmp.h>

@@ -2,6 +2,8 @@
 /*
  * test_serve_dealt.c - a run that several ranks make together: who sends what, and what rank 0
  * makes of their records. The ranks are threads over tests/fake/mpi.c, and nothing is sent.
+ *
+ * threads: yes
  */
 #include <dlfcn.h>
 #include <pthread.h>

@@ -2,6 +2,8 @@
 /*
  * Conversations end to end over a server in memory: what each request says, when it is sent, and
  * what follows a failure. Cases S8, U1, U2, B1 and B2 of the specification are named.
+ *
+ * threads: yes
  */
 #include <math.h>
 #include <setjmp.h>

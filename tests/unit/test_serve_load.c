@@ -2,6 +2,8 @@
 /*
  * Options about how load is made: rules, plans that follow from them, several runs; over
  * the null transport.
+ *
+ * threads: yes
  */
 #include <setjmp.h>
 #include <stdarg.h>

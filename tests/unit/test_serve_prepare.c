@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests byte for byte, and the look-ahead thread against serialising all at once. */
+/* threads: yes */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -3,6 +3,8 @@
  * test_serving_answers.c -
  * answers of the simulator that are not one text of words: several choices,
  * tool calls and the histories they make, adapters, priorities.
+ *
+ * threads: yes
  */
 #include "sim_got.h"
 

@@ -2,6 +2,8 @@
 /*
  * test_serving_apis.c - the simulator's other APIs: streams and whole answers, pooling, forms,
  * controls, counters, and what --requests keeps of a request.
+ *
+ * threads: yes
  */
 #include "sim_rig.h"
 

@@ -2,6 +2,8 @@
 /*
  * test_serving_constraints.c - answers of the simulator that keep to a constraint, or break it on
  * purpose, and what it refuses.
+ *
+ * threads: yes
  */
 #include "sim_got.h"
 

@@ -2,6 +2,8 @@
 /*
  * test_serving_proxy.c - the simulator in front of others: which server answers, which id and
  * headers it sees, what the proxy writes down, and servers that refuse or do not answer.
+ *
+ * threads: yes
  */
 #include <arpa/inet.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_serving_server.c - the simulator as a server: paths, connections, options, TLS. */
+/* threads: yes */
 #include "sim_rig.h"
 
 #include <sys/resource.h>

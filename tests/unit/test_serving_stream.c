@@ -2,6 +2,7 @@
 /*
  * test_serving_stream.c - answers of the simulator: pacing, lengths, faults, the engine model.
  * suite: alone
+ * threads: yes
  */
 #include "sim_rig.h"
 

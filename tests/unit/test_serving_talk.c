@@ -4,6 +4,8 @@
  * is answered in modelled time, what is refused, what goes wrong on purpose, and the account.
  *
  * The arguments of a load are NAME or NAME=VALUE, which plan() below turns into a model.
+ *
+ * threads: yes
  */
 #include <math.h>
 #include <pthread.h>

@@ -2,6 +2,8 @@
 /*
  * Datasets against upstream's vectors (datasets spec 10.5) and its rules; the
  * whole lists against upstream's own code are in tests/peer/.
+ *
+ * threads: yes
  */
 #include "data_rig.h"
 #include "input/sets/datasets.h"

@@ -2,6 +2,8 @@
 /*
  * test_sets_conversation.c - conversations: both forms of files, generation draw for draw, and what
  * becomes of them as sessions. Cases G1 to G4, S10 and R1 of the specification.
+ *
+ * threads: yes
  */
 #include "data_rig.h"
 

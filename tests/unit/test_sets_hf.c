@@ -2,6 +2,8 @@
 /*
  * Classes of hub datasets: what a row becomes, which rows count, and what is refused. Orders and
  * files have tests of their own; whole lists against upstream's code are in tests/peer/.
+ *
+ * threads: yes
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Laws of lengths, recorded lengths (BurstGPT), and where the texts of large workloads live. */
+/* threads: yes */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

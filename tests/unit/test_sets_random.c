@@ -3,6 +3,8 @@
  * Synthetic prompts against upstream's vectors (datasets spec 10.5) and against the loop of
  * spec 3.6 written down plainly, with tokenizers whose texts grow and shrink; the whole lists
  * against upstream's own code are in tests/peer/.
+ *
+ * threads: yes
  */
 #include <setjmp.h>
 #include <stdarg.h>

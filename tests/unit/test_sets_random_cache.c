@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prompts of which some share their beginning; long prompts of speed_bench that are left out. */
+/* threads: yes */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -2,6 +2,8 @@
 /*
  * random-mm: which items a request gets and their bytes, as NumPy and Pillow make them with
  * the same seed; the text of bucket configurations; limits; the same for any number of threads.
+ *
+ * threads: yes
  */
 #include "data_rig.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What rows and sets say of their own requests: read, merged, refused with their place; P1. */
+/* threads: yes */
 #include "data_rig.h"
 
 #include "input/data/request_keys.h"

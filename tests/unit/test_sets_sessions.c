@@ -2,6 +2,8 @@
 /*
  * test_sets_sessions.c - files of sessions: which turn continues and waits for which, with which
  * gap; cases B1 and B2 of the specification. Trees are written as "name<history(waits)".
+ *
+ * threads: yes
  */
 #include "data_rig.h"
 

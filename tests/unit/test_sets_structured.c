@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prompts whose answers have a form: kinds, ways to ask for it, rows that are left out. */
+/* threads: yes */
 #include "data_rig.h"
 
 static void begin(struct fixture *f, const char *kind, const char *name, const char *content)

@@ -2,6 +2,8 @@
 /*
  * Sets of texts in the user's own files: which rows become requests, with which texts and
  * lengths; datasets spec 5.2, 5.4 to 5.8, 5.11 and its tests 13 to 17.
+ *
+ * threads: yes
  */
 #include "data_rig.h"
 

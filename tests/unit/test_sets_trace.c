@@ -3,6 +3,8 @@
  * The dataset trace: which family a file is of, which rows are sent when, which tokens their
  * prompts share, and which rows are turns of one session; conversations spec 6 and its cases A1,
  * M1 to M5, N1 and Q1.
+ *
+ * threads: yes
  */
 #include "data_rig.h"
 

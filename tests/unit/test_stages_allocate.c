@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_stages_allocate.c - GPUs and ports for experiments, on machines that are made up. */
+/* threads: yes */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

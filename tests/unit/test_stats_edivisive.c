@@ -2,8 +2,6 @@
 /*
  * test_stats_edivisive.c - change points: exact cases, and how often they are right on seeded
  * series like those of the study (bench/trends.c has more trials and more scenes).
- *
- * threads: none
  */
 #include <math.h>
 #include <setjmp.h>

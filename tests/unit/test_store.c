@@ -2,6 +2,8 @@
 /*
  * test_store.c - runs in and out, what people say of them, and the index over them; on both
  * databases.
+ *
+ * threads: yes
  */
 #define STORE_RIG "test_store_c"
 #include "results/index/derive.h"

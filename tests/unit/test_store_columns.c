@@ -2,6 +2,8 @@
 /*
  * test_store_columns.c - the database as seen by a user's own SQL: every column that the schemas
  * know from the start, also in a store of an older program, and indexes. On both databases.
+ *
+ * threads: yes
  */
 #define STORE_RIG "test_store_columns_c"
 #include "store_rig.h"

@@ -2,6 +2,8 @@
 /*
  * test_store_keep.c - the store over time: other processes, snapshots, backup and restore, old
  * runs, damage, and rows wider than a database takes; on both databases.
+ *
+ * threads: yes
  */
 #include <math.h>
 #include <pthread.h>

@@ -3,6 +3,8 @@
  * test_store_partitions.c - a PostgreSQL store over months: its partitions, those of a store that
  * an earlier program made, and how they are dropped; changes of a transaction that stays open; a
  * database that takes no writes. Without PostgreSQL, what SQLite says of partitions.
+ *
+ * threads: yes
  */
 #include <postgresql/libpq-fe.h>
 #include <pthread.h>

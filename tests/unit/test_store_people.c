@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_store_people.c - notes, exclusions, presets, marks, traces and jobs; on both databases. */
+/* threads: yes */
 #include <math.h>
 #include <pthread.h>
 #include <sys/stat.h>

@@ -5,7 +5,6 @@
  * A case is a text and some cells it must give, written as JSON: "median_ttft_ms=12.5",
  * "server.model='m'", "tags.a=absent".
  */
-/* threads: none */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
  * is given back and to whom, and that no value of an old name is ever seen under a new one. On both
  * databases.
  *
- * threads: none
+ * threads: yes
  */
 #define STORE_RIG "test_store_repair_c"
 #include "store_rig.h"

@@ -3,6 +3,8 @@
  * test_store_threads.c - many at once: two stores on one database, as two processes have it,
  * threads on each that put, read, annotate and refresh; on both databases. And a PostgreSQL
  * server that cuts connections, hangs, or is slow to read.
+ *
+ * threads: yes
  */
 #include <postgresql/libpq-fe.h>
 #include <pthread.h>

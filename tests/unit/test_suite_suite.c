@@ -2,8 +2,6 @@
 /*
  * test_suite_suite.c - the experiments of a configuration, their names and their order; what is
  * kept; imported tests and searches after them; commands as texts; times of a plan.
- *
- * threads: none
  */
 #include <math.h>
 #include <setjmp.h>

@@ -2,8 +2,6 @@
 /*
  * test_sweep_find.c - what is printed, written and drawn of a search for the largest load: the
  * search is taken through all its steps on a made-up server, and every sentence is compared.
- *
- * threads: none
  */
 #include <math.h>
 #include <setjmp.h>

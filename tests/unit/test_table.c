@@ -3,8 +3,6 @@
  * test_table.c - rows of JSON, CSV and text files, plain, compressed and in archives.
  *
  * Archives are written by libarchive itself.
- *
- * threads: none
  */
 #include <fcntl.h>
 #include <setjmp.h>

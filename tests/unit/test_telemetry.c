@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is read of /metrics, and the series that come of it. */
+/* threads: yes */
 #include <float.h>
 #include <setjmp.h>
 #include <stdarg.h>

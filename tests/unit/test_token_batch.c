@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_token_batch.c - many texts by many threads give what one after another gives.
+ *
+ * threads: yes
  */
 #include <setjmp.h>
 #include <stdarg.h>

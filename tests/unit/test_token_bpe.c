@@ -2,8 +2,6 @@
 /*
  * Byte-pair encoding: the walk over tokens against plain merging, on thousands of
  * small random vocabularies, of which many make tokens in odd orders; and the trie.
- *
- * threads: none
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,6 +3,8 @@
  * test_token_golden.c - ids and texts of small vocabularies under many pipelines,
  * equal to what the reference library gave (tests/peer/tokenizer/golden.mjs
  * wrote the data).
+ *
+ * threads: yes
  */
 #include <setjmp.h>
 #include <stdarg.h>

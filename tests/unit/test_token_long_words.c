@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_token_long_words.c - what is kept is what was kept, or nothing.
- *
- * threads: none
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,8 +2,6 @@
 /*
  * test_token_scan.c - scanners against the regex library: the same words, for texts
  * put together from whatever an alternative of some expression may turn on.
- *
- * threads: none
  */
 #include <setjmp.h>
 #include <stdarg.h>

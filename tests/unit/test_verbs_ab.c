@@ -3,6 +3,8 @@
  * test_verbs_ab.c - two servers in turn and the search for the largest load: what is said around
  * the figures of the first, what its document has, and what both refuse. The figures are for
  * tests/cli.
+ *
+ * threads: yes
  */
 #include "serve_rig.h"
 

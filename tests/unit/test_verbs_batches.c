@@ -2,6 +2,8 @@
 /*
  * test_verbs_batches.c - the other commands that measure an engine without a server: priorities,
  * repeated prompts, multimodal stages, hashes; and the bars that all of them draw.
+ *
+ * threads: yes
  */
 #include "offline_rig.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_verbs_bodies.c - what bench serve sends, word by word, and what it would send and when.
+ *
+ * threads: yes
  */
 #include "serve_rig.h"
 

@@ -3,7 +3,6 @@
  * test_verbs_bounds.c - what the configuration of an experiment may read and start where a
  * dashboard limits it (--bounded), one configuration after the other.
  */
-/* threads: none */
 #include "run_rig.h"
 
 #define BENCH "benchmark: {tokenizer: sim, num_prompts: 1}\n"

@@ -2,6 +2,8 @@
 /*
  * test_verbs_caches.c - simulators that share a KV cache, keep evicted blocks in host memory, or
  * divide prefill and decoding between two servers with a proxy in front of them.
+ *
+ * threads: yes
  */
 #include "verb.h"
 

@@ -2,6 +2,8 @@
 /*
  * test_verbs_calibrate.c - bench serve --calibrate: the error budget of a run, where it is kept,
  * and which of the kept ones a later run uses. Errors are times, of which only relations are known.
+ *
+ * threads: yes
  */
 #include <glob.h>
 #include <math.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_verbs_check.c - `profllm run --check`: what would fail, row by row. */
+/* threads: yes */
 #include "run_rig.h"
 
 #define CHECK "--check --set"

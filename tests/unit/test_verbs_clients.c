@@ -2,6 +2,8 @@
 /*
  * test_verbs_clients.c - bench serve by way of libcurl, a load that is judged by limits, a search
  * that cannot find anything; servers as `doctor` sees them.
+ *
+ * threads: yes
  */
 #include <dlfcn.h>
 

@@ -2,6 +2,8 @@
 /*
  * test_verbs_cluster.c - `profllm run` whose experiments run elsewhere: as tasks of Slurm and on
  * hosts that ssh reaches, both scripts of tests/cli/fake_cluster.
+ *
+ * threads: yes
  */
 #include "run_rig.h"
 

@@ -3,6 +3,8 @@
  * test_verbs_dashboard.c - dashboards: what their command line refuses; experiments that they
  * check, start, follow and cancel; uploads of many files; a dashboard that ends while an experiment
  * runs; what is sent to one.
+ *
+ * threads: yes
  */
 #include "run_rig.h"
 #include "ask.h"

@@ -2,6 +2,8 @@
 /*
  * test_verbs_earlier.c - what `profllm run` says of the same configurations' earlier runs:
  * documents of before are in a store and in a dashboard, those of now are written by each row.
+ *
+ * threads: yes
  */
 #include "verb.h"
 #include "on_stderr.h"

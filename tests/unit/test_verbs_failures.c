@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_verbs_failures.c - suites of which some experiments fail; several at once. */
+/* threads: yes */
 #include "run_rig.h"
 
 static void failures(void **state)

@@ -2,6 +2,8 @@
 /*
  * test_verbs_find.c - the search for the largest load against simulators: which runs it makes, what
  * it takes of them, and how it ends. What the answer is of a machine's speed is not compared.
+ *
+ * threads: yes
  */
 #include <math.h>
 

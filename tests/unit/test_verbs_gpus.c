@@ -2,6 +2,8 @@
 /*
  * test_verbs_gpus.c - what `profllm run` says beforehand of the GPUs and models that are there, and
  * of those that are not: two GPUs of 80 GiB, of which one is in use, and small folders of models.
+ *
+ * threads: yes
  */
 #include "run_rig.h"
 #include "fake_gpus.h"

@@ -2,6 +2,8 @@
 /*
  * test_verbs_hover.c - bench sweep serve_sla: staying at the largest load, by windows whose figures
  * are a formula; what the capacity search says where it has nothing to measure; secrets.
+ *
+ * threads: yes
  */
 #include "sweep_rig.h"
 

@@ -2,6 +2,8 @@
 /*
  * test_verbs_import.c - `profllm run` of test files of vLLM's performance dashboard: which tests
  * become which experiments, their tables, and what is refused.
+ *
+ * threads: yes
  */
 #include "run_rig.h"
 

@@ -2,6 +2,8 @@
 /*
  * test_verbs_ingest.c - `profllm ingest` of folders that are watched, of files that are too large
  * to be read at once, and to a dashboard that wants a token.
+ *
+ * threads: yes
  */
 #include "verb.h"
 

@@ -2,6 +2,8 @@
 /*
  * test_verbs_jobs.c - several experiments of `profllm run` at once: which may be next to which,
  * hosts that cannot run one, and a run that is stopped.
+ *
+ * threads: yes
  */
 #include "run_rig.h"
 #include "fake_gpus.h"

@@ -2,6 +2,8 @@
 /*
  * test_verbs_keep.c - what a store says of values that it cannot keep in columns, and what limits
  * of age and size leave of the traces.
+ *
+ * threads: yes
  */
 #include "verb.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_verbs_modes.c - `profllm run` in every mode, and with everything that is kept. */
+/* threads: yes */
 #include "run_rig.h"
 
 #define TURNS RUN_SIM "benchmark: {mode: multi-turn, " \

@@ -2,6 +2,8 @@
 /*
  * test_verbs_nsys.c - what vLLM and Nsight Systems are started with for `profiling`. Both are
  * scripts around the simulator.
+ *
+ * threads: yes
  */
 #include "run_rig.h"
 

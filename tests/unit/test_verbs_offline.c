@@ -2,6 +2,8 @@
 /*
  * test_verbs_offline.c - bench latency, throughput and startup: everything that they print and
  * write, with an engine's program whose times are known.
+ *
+ * threads: yes
  */
 #include "offline_rig.h"
 

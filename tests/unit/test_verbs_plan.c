@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_verbs_plan.c - what `profllm run` would do with many experiments, and what is refused. */
+/* threads: yes */
 #include "run_rig.h"
 
 #define PLAN (RUN_EXACT | RUN_NO_FILES | RUN_NO_DOCUMENT)

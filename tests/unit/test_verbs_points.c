@@ -2,6 +2,8 @@
 /*
  * test_verbs_points.c - bench serve with several values of a load: how each is named and printed,
  * the table, and what is refused.
+ *
+ * threads: yes
  */
 #include "serve_rig.h"
 

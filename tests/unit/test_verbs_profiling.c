@@ -2,6 +2,8 @@
 /*
  * test_verbs_profiling.c - `profllm run` with the engine's profiler: which traces there are, where
  * they lie, and what is said when there are none.
+ *
+ * threads: yes
  */
 #include "run_rig.h"
 

@@ -2,6 +2,8 @@
 /*
  * test_verbs_prompts.c - what the prompts of bench serve are made of: the parts of a mix, and the
  * chat template, which the tokenizer's files, the user or the server give.
+ *
+ * threads: yes
  */
 #include "serve_rig.h"
 

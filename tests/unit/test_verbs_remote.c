@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_verbs_remote.c - an engine behind an HTTP server, measured by the commands without one. */
+/* threads: yes */
 #include "offline_rig.h"
 
 /* What a server is asked besides the requests, what it counts, and how it fails. */

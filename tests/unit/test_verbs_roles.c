@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_verbs_roles.c - `profllm run` with servers that depend on each other. */
+/* threads: yes */
 #include "run_rig.h"
 
 static void roles(void **state)

@@ -3,6 +3,8 @@
  * test_verbs_search.c - `profllm run` with a search: the best of a matrix, in rounds, and again
  * from its documents. Steps of the simulator take the same time whatever is in them, so more
  * sequences are better.
+ *
+ * threads: yes
  */
 #include "run_rig.h"
 

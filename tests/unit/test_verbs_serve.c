@@ -2,6 +2,8 @@
 /*
  * test_verbs_serve.c - bench serve against a simulator: reports, results, gates and failures.
  * Times are masked; that they are right is for tests/load.
+ *
+ * threads: yes
  */
 #include "serve_rig.h"
 

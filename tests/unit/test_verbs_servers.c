@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_verbs_servers.c - servers of `profllm run` in containers, and next to a proxy. */
+/* threads: yes */
 #include "run_rig.h"
 
 /* A runtime of containers that starts the words after the image, and knows no container. */

@@ -4,7 +4,6 @@
  * benchmark whose figures are a formula of the load: so each level it takes and what it finds is
  * known.
  */
-/* threads: none */
 #include "sweep_rig.h"
 
 static void limits(void **state)

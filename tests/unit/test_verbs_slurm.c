@@ -2,6 +2,8 @@
 /*
  * test_verbs_slurm.c - `profllm run` and tasks of Slurm that are cancelled, adopted, out of time or
  * not in its list any more; Slurm is tests/cli/fake_cluster, each test's own.
+ *
+ * threads: yes
  */
 #include "run_rig.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_verbs_start.c - servers of `profllm run` that do not start, are not ready, or die. */
+/* threads: yes */
 #include "run_rig.h"
 
 static void starts(void **state)

@@ -2,6 +2,8 @@
 /*
  * test_verbs_store.c - the commands of the results store: results of many kinds that come in, what
  * is exported of them, archived, removed, copied, checked.
+ *
+ * threads: yes
  */
 #include "run_rig.h"
 

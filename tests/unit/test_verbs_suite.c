@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_verbs_suite.c - `profllm run` of many experiments: whose servers, what is kept. */
+/* threads: yes */
 #include "run_rig.h"
 
 static void whose_servers(void **state)

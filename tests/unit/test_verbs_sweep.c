@@ -2,6 +2,8 @@
 /*
  * test_verbs_sweep.c - sweeps with a benchmark whose figures are a formula of its options: what
  * they run in which order, print, write, refuse and go on from.
+ *
+ * threads: yes
  */
 #include "sweep_rig.h"
 

@@ -4,7 +4,6 @@
  * here, in each kind of capture file. Every time in it is known, so that the results are compared
  * to the last digit.
  */
-/* threads: none */
 #include "run_rig.h"
 #include "traffic.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_verbs_tokens.c - texts and ids at the command line; what a workload is; conversions. */
+/* threads: yes */
 #include "verb.h"
 
 #define SIM " --tokenizer sim --threads 1"

@@ -2,6 +2,8 @@
 /*
  * test_verbs_turns.c - bench multi-turn: what is sent of conversations and in which order, and what
  * is said and written of them. $S answers; $B refuses some requests; $N refuses all.
+ *
+ * threads: yes
  */
 #include "serve_rig.h"
 

@@ -2,6 +2,8 @@
 /*
  * test_verbs_urls.c - bench serve and where its requests go: addresses that are wrong in one way or
  * another and what is said of each, keys, several servers and which of them gets which request.
+ *
+ * threads: yes
  */
 #include "serve_rig.h"
 

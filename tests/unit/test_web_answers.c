@@ -2,6 +2,8 @@
 /*
  * test_web_answers.c - every route that reads, asked of a server with a handful of runs: status and
  * body, without what differs from time to time.
+ *
+ * threads: yes
  */
 #include <fcntl.h>
 #include <setjmp.h>

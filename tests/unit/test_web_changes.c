@@ -2,6 +2,8 @@
 /*
  * test_web_changes.c - routes that change the store, and requests that are refused: status and
  * body of each, asked of a server on loopback one after the other.
+ *
+ * threads: yes
  */
 #include <setjmp.h>
 #include <stdarg.h>

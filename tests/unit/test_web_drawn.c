@@ -2,6 +2,8 @@
 /*
  * test_web_drawn.c - what the page of a run draws: series and distributions that a result has, or
  * that its arrays give; reasons and tags; runs folded by configuration; what GPUs cost.
+ *
+ * threads: yes
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,6 +5,8 @@
  *
  * The program that is started is this one: `run` in its arguments makes it do what the first word
  * of the configuration says.
+ *
+ * threads: yes
  */
 #include <setjmp.h>
 #include <signal.h>

@@ -6,6 +6,8 @@
  * The time is what carrier_tick is given, so nothing here waits for minutes. What a connection does
  * began between two moments that a test knows: counted from the first it is not too slow yet,
  * counted from the second it is.
+ *
+ * threads: yes
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,6 +2,8 @@
 /*
  * Runs that report while they are measured, asked over HTTP: what is kept of a run with more
  * samples than points, what is refused, who may add to a run, and how many there may be.
+ *
+ * threads: yes
  */
 #include <fcntl.h>
 #include <math.h>

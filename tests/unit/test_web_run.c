@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A single run: badges, command lines; foreign JSON made strict; which columns split. */
-/* threads: none */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

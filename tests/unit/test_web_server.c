@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The pure parts of the HTTP server: tokens, names of hosts, routes, forms, files. */
+/* threads: yes */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -3,6 +3,8 @@
  * The whole server under load from several threads: uploads, filters, figures, streams and rotated
  * logs at once, stopped while all of that goes on. Run with ThreadSanitizer it looks for races; in
  * every build it holds the server to its counts: what was acknowledged is there, once.
+ *
+ * threads: yes
  */
 #include <fcntl.h>
 #include <pthread.h>

@@ -2,6 +2,8 @@
 /*
  * test_web_wire.c - requests byte by byte: heads that are refused, bodies of every size and form,
  * parts of files, tokens and cookies, uploads of many files, traces.
+ *
+ * threads: yes
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,6 +4,8 @@
  *
  * They are lines of Perl after a common beginning. Whatever they start carries a variable in its
  * environment; after each case nothing that carries it may be left.
+ *
+ * threads: yes
  */
 #include <stdarg.h>
 #include <stddef.h>
