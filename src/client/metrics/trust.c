@@ -826,6 +826,20 @@ static void judge_server(struct trust *t, const struct metrics *m, const struct 
 		      o->start_s, o->duration_s, o->requests, o->requests == 1 ? "" : "s");
 }
 
+/* Answers that were cut off count as wrong, whatever the server makes of constraints. */
+static void judge_cut_answers(struct trust *t, const struct metrics *m)
+{
+	const struct metrics_correctness *c = &m->correctness;
+	uint32_t cut = c->wrong[WRONG_TRUNCATED];
+
+	if (cut > TRUST_CUT_SHARE * c->constrained_scored)
+		doubt(t, TRUST_VALID, "constraints_truncated",
+		      "%u of %u constrained answers were cut off at the length that was asked for and "
+		      "count as wrong, although they might have become right. Ask for longer answers: "
+		      "--output-len, with bench serve --structured-output-len.", cut,
+		      c->constrained_scored);
+}
+
 /*
  * Whether the server knows the member with the constraints: a server that does not returns free
  * text instead of JSON, never JSON that the schema forbids.
@@ -868,6 +882,7 @@ void trust_judge(struct trust *t, const struct metrics *m, const struct trust_fa
 		judge_sample(t, m);
 		judge_server(t, m, facts);
 		judge_cache(t, m, facts);
+		judge_cut_answers(t, m);
 		judge_constraints(t, m, facts);
 		judge_network(t, m, facts);
 		judge_capture(t, m, facts);
