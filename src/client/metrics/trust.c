@@ -578,6 +578,13 @@ static void judge_queue(struct trust *t, const struct metrics *m)
 		      "The median TTFT grew from %.3f ms in the first third of the run to %.3f ms in "
 		      "the last: the queue was still growing, and a longer run would be slower.",
 		      q->ttft_first_ms, q->ttft_last_ms);
+	else if (q->knows_waiting && q->waiting_p < TRUST_QUEUE_P &&
+		 q->waiting_last > TRUST_QUEUE_GROWTH * q->waiting_first)
+		doubt(t, TRUST_DEGRADED, "queue_growing",
+		      "The mean number of requests that waited for their first token grew from %.1f in "
+		      "the first third of the run to %.1f in the last: the queue was still growing, and "
+		      "a longer run would be slower.",
+		      q->waiting_first, q->waiting_last);
 }
 
 /* Cached share of the prompt tokens: by usage, else by /metrics. 0 if neither reports it. */
