@@ -111,7 +111,8 @@ check_run('no time for a pair', $run, { status => 0, out => ['Undecided: the run
 my $failing = start_sim(qw(--ttft-ms 5 --itl-ms 1 --fault status=503:0.5));
 $run = ab([$quick->{url}, $failing->{url}], @quick);
 check_run('failures', $run, { status => 1, out => ['Not comparable: 0 of * requests failed on A, '
-	. '* of * on B.', '*The run ended because too many requests failed.'] });
+	. '* of * on B.', 'The first request that failed on B: Service Unavailable',
+	'*The run ended because too many requests failed.'] });
 
 my $short = start_sim(qw(--ttft-ms 5 --itl-ms 5 --output-len 6));
 $run = ab([$quick->{url}, $short->{url}], @quick, qw(--max-pairs 1

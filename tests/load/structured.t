@@ -187,6 +187,11 @@ for my $case (['structured_outputs', 'guided', 'auto'], ['guided_json', 'structu
 }
 $run = run_against(answering('length', map { '[{"name": ' } 1 .. 6), qw(--num-prompts 6));
 unlike($run->{out}, qr/seems to ignore/, 'cut JSON is another thing');
+like($run->{out}, qr/6 of 6 constrained answers were cut off at the length/, 'which is said');
+$run = run_against(answering('length', ('The sentiment of the text is') x 6),
+	qw(--structured-dataset choice --num-prompts 6));
+is($run->{own}{correctness}{wrong}{no_match}, 6, 'free text that was cut is no cut choice');
+like($run->{out}, qr/seems to ignore/, 'and the server ignores the key');
 $run = run_against(answering('stop', ('{"a": 1}') x 6), qw(--num-prompts 6));
 unlike($run->{out}, qr/seems to ignore/, 'and so is JSON that the schema forbids');
 

@@ -244,6 +244,49 @@ static void grammar_answers(void **state)
 	judge_all(CONSTRAINT_GRAMMAR, sums, sum, COUNT(sum), term, (struct around){ "", "" });
 }
 
+/* Answers that were cut off: whether what was missing could have made them right. */
+static void cut_answers(void **state)
+{
+	static const char select[] = "root ::= \"SELECT \" [a-z]+ \" FROM t\"";
+	static const struct {
+		enum constraint_kind kind;
+		const char *text, *answer;
+		bool can_follow;
+	} rows[] = {
+		{ CONSTRAINT_JSON, "{}", "{\"a\": [1,", true },
+		{ CONSTRAINT_JSON, "{}", " fal", true },
+		{ CONSTRAINT_JSON, "{}", "Sure! {\"a\"", false },
+		{ CONSTRAINT_CHOICE, "[\"Positive\", \"Negative\"]", "", true },
+		{ CONSTRAINT_CHOICE, "[\"Positive\", \"Negative\"]", "Nega", true },
+		{ CONSTRAINT_CHOICE, "[\"Positive\", \"Negative\"]", "The text is", false },
+		{ CONSTRAINT_CHOICE, "[\"Positive\", \"Negative\"]", "Positive, since", false },
+		{ CONSTRAINT_REGEX, "\\w+@\\w+\\.com\\n", "alan.turing", false },
+		{ CONSTRAINT_REGEX, "\\w+@\\w+\\.com\\n", "alan@", true },
+		{ CONSTRAINT_REGEX, "\\w+@\\w+\\.com\\n", "alan@x.com", true },
+		{ CONSTRAINT_REGEX, "\\w+@\\w+\\.com\\n", "alan@x.com\n\n", false },
+		{ CONSTRAINT_REGEX, "a|abc", "ab", true },
+		{ CONSTRAINT_REGEX, "a|abc", "ad", false },
+		{ CONSTRAINT_REGEX, "(?x) a b c # letters", "a d", true }, /* not decided */
+		{ CONSTRAINT_GRAMMAR, select, "SELECT ab", true },
+		{ CONSTRAINT_GRAMMAR, select, "SELECT a, b", false },
+		{ CONSTRAINT_GRAMMAR, select, "Sure:", false },
+		{ CONSTRAINT_GRAMMAR, "start: \"a\"", "Sure:", true }, /* Lark is not scored */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct err e = { 0 };
+		struct constraint *c = constraint_compile(rows[i].kind, str_of(rows[i].text), NULL,
+							  &e);
+
+		if (!c)
+			fail_msg("%s", e.text);
+		if (constraint_can_follow(c, str_of(rows[i].answer)) != rows[i].can_follow)
+			fail_msg("'%s' of %s", rows[i].answer, rows[i].text);
+		constraint_free(c);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -251,6 +294,7 @@ int main(void)
 		cmocka_unit_test(regex_answers),
 		cmocka_unit_test(choice_answers),
 		cmocka_unit_test(grammar_answers),
+		cmocka_unit_test(cut_answers),
 	};
 
 	return cmocka_run_group_tests_name("constrain answers", tests, NULL, NULL);

@@ -191,6 +191,78 @@ static bool grows(uint32_t n, double busy, struct pyrandom *rng)
 	return is_growing;
 }
 
+/*
+ * The same with two priorities: whatever waits with the lower value is served next. Whether the
+ * number of waiting requests is said to grow.
+ */
+static bool grows_by_class(uint32_t n, double busy, double urgent, struct pyrandom *rng)
+{
+	struct metrics_opts o = usual();
+	struct record r = { 0 };
+	struct metrics m;
+	double at_s[1000], free_s = 0;
+	struct err e;
+	bool is_growing;
+
+	assert_int_equal(record_init(&r, n, 1, 0, true, true, &e), 0);
+	record_add_rows(&r, n);
+	r.start_ns = T0;
+	for (uint32_t i = 0; i < n; i++) {
+		struct request_row *row = &r.row[i];
+
+		at_s[i] = (i ? at_s[i - 1] : 0) - 0.01 / busy * log(1 - pyrandom_double(rng));
+		row->due_ns = row->admitted_ns = row->sent_ns = T0 + (int64_t)(at_s[i] * 1e9);
+		row->priority = pyrandom_double(rng) < urgent ? 0 : 5;
+		row->output_tokens = 1;
+		row->flags = ROW_HAS_USAGE;
+	}
+	for (uint32_t done = 0, from = 0; done < n; done++) {
+		uint32_t next;
+
+		while (r.row[from].state == REQ_DONE)
+			from++;
+		next = from; /* the first to arrive, or an urgent one of those that wait */
+		for (uint32_t i = from; i < n && at_s[i] <= free_s; i++)
+			if (r.row[i].state != REQ_DONE && r.row[i].priority < r.row[next].priority)
+				next = i;
+		free_s = 0.01 + (free_s > at_s[next] ? free_s : at_s[next]);
+		sample_event(&r, &r.row[next], (int64_t)((free_s - at_s[next]) * 1e9), 0);
+		r.row[next].end_ns = r.row[next].last_event_ns;
+		r.row[next].state = REQ_DONE;
+	}
+	r.stop_ns = T0 + (int64_t)(free_s * 1e9);
+	metrics_score(&m, &r, &o);
+	assert_true(m.client.queue.knows_waiting);
+	is_growing = m.client.queue.waiting_p < 0.001 &&
+		     m.client.queue.waiting_last > 1.5 * m.client.queue.waiting_first;
+	metrics_release(&m);
+	record_release(&r);
+	return is_growing;
+}
+
+static void test_growth_of_classes(void **state)
+{
+	static const struct { uint32_t n; double busy, urgent; int least, most; } cases[] = {
+		{ 300, 0.5, 0.2, 0, 4 }, { 300, 0.8, 0.5, 0, 10 }, { 1000, 0.8, 0.8, 0, 4 },
+		{ 1000, 0.9, 0.5, 0, 12 }, { 60, 2, 0.5, 190, 200 }, { 120, 2, 0.5, 196, 200 },
+		{ 120, 1.6, 0.7, 180, 200 }, { 300, 1.5, 0.2, 196, 200 },
+		{ 1000, 1.3, 0.8, 196, 200 },
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(cases) / sizeof(*cases); k++) {
+		struct pyrandom rng;
+		int named = 0;
+
+		pyrandom_seed(&rng, (int64_t)k + 1);
+		for (int i = 0; i < 200; i++)
+			named += grows_by_class(cases[k].n, cases[k].busy, cases[k].urgent, &rng);
+		if (named < cases[k].least || named > cases[k].most)
+			fail_msg("%u requests, busy %g, urgent %g: %d of 200 grow", cases[k].n,
+				 cases[k].busy, cases[k].urgent, named);
+	}
+}
+
 /* A queue that is long for a while does not grow. */
 static void test_growth_of_queues(void **state)
 {
@@ -433,6 +505,7 @@ int main(void)
 		cmocka_unit_test(test_shift), cmocka_unit_test(test_shared_late),
 		cmocka_unit_test(test_first_late), cmocka_unit_test(test_queue),
 		cmocka_unit_test(test_growth_of_queues),
+		cmocka_unit_test(test_growth_of_classes),
 		cmocka_unit_test(test_start_false_alarms), cmocka_unit_test(test_start),
 		cmocka_unit_test(test_outage),
 	};

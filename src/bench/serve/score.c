@@ -157,26 +157,10 @@ static const char *constraint_key(const struct workload *w)
 	return key;
 }
 
-/* Whether a truncated answer could have become a JSON value; free text cannot. */
-static bool begins_json(struct str answer)
+static enum row_wrong wrong_of(const struct constraint *c, const struct request_row *row,
+			       const char *why, struct str answer)
 {
-	static const struct str words[] = { STR("true"), STR("false"), STR("null") };
-
-	answer = str_trim(answer);
-	if (!answer.n || strchr("{[\"-0123456789", *answer.p))
-		return true;
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
-		if (str_starts(words[i].n < answer.n ? answer : words[i],
-			       words[i].n < answer.n ? words[i] : answer))
-			return true;
-	return false;
-}
-
-static enum row_wrong wrong_of(const struct request_row *row, const char *why, struct str answer)
-{
-	bool is_json = str_starts(str_of(why), STR("parse"));
-
-	if (row->finish == FINISH_LENGTH && (!is_json || begins_json(answer)))
+	if (row->finish == FINISH_LENGTH && constraint_can_follow(c, answer))
 		return WRONG_TRUNCATED;
 	if (str_starts(str_of(why), STR("parse")))
 		return WRONG_PARSE;
@@ -199,7 +183,7 @@ static unsigned judge(const struct constraint *c, const struct request_row *row,
 	bits |= ROW_SCORED;
 	if (result.verdict == CONSTRAINT_KEPT)
 		return bits | ROW_CORRECT;
-	return bits | (unsigned)wrong_of(row, result.why, answer) << ROW_WRONG_SHIFT;
+	return bits | (unsigned)wrong_of(c, row, result.why, answer) << ROW_WRONG_SHIFT;
 }
 
 void correct_answers(struct point *p)

@@ -332,6 +332,23 @@ static void count(struct block *b, const struct point *p, const struct metrics *
 	*tokens_s = done && last > first ? (double)tokens / (last - first) : NAN;
 }
 
+/* Why the first failed request of a side failed; one line. */
+static void keep_failure(char **kept, const struct point *p)
+{
+	struct buf error = { 0 }, safe = { 0 };
+	struct str text;
+
+	for (uint32_t i = 0; i < p->plan.n && !*kept; i++) {
+		if (p->record.row[i].state != REQ_FAILED)
+			continue;
+		record_error_of(&p->record, &p->record.row[i], &error);
+		text = buf_str(&error); /* and maybe the body of the answer in further lines */
+		line_add_safe(&safe, str_cut(&text, '\n'));
+		*kept = buf_take(&safe);
+	}
+	buf_release(&error);
+}
+
 /* Keeps the worst reason against a metric. */
 static void doubt(struct ab_doubt *d, bool counts, const struct trust *t, enum trust_metric trust)
 {
@@ -366,6 +383,7 @@ static void on_measured(void *self, struct point *p)
 		if (scored.trust.metric[trust_of(m)] == TRUST_INVALID)
 			*value = NAN;
 	}
+	keep_failure(&b->ab->failure[b->side], p);
 	b->is_interrupted = p->is_interrupted;
 	if (p->failure && !b->failure)
 		b->failure = mem_text(p->failure);
@@ -673,6 +691,8 @@ void ab_release(struct ab *ab)
 {
 	free(ab->started_url[0]);
 	free(ab->started_url[1]);
+	free(ab->failure[0]);
+	free(ab->failure[1]);
 	free(ab->pair);
 	*ab = (struct ab){ 0 };
 }

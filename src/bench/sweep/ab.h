@@ -101,6 +101,7 @@ struct ab {
 	struct ab_pair *pair;         /* heap; [0] is the discarded one */
 	size_t n_pairs;
 	struct ab_doubt doubt[PAIRED_METRICS_MAX]; /* of each metric */
+	char *failure[2];             /* heap: why the first one failed; NULL: none did */
 	const char *url[2];           /* NULL until known */
 	struct ab_servers servers;
 	char *started_url[2];         /* heap: url of servers that were started */

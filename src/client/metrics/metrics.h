@@ -248,6 +248,10 @@ struct metrics_queue {
 	bool knows_growth;             /* prompts did not get longer; the thirds are large enough */
 	double ttft_first_ms, ttft_last_ms; /* medians of the first and the last third to arrive */
 	double growth_p;               /* of a trend of the medians of ten parts, two-sided */
+	bool knows_waiting;            /* there are several priorities */
+	double waiting_first, waiting_last; /* means of what an arrival of those thirds found: so
+					  many requests waited for their first event */
+	double waiting_p;              /* of a trend of the means of ten parts */
 };
 
 /*

@@ -262,6 +262,39 @@ static void growth(struct metrics_queue *q, const struct metrics *m, const struc
 	free(ttft[1]);
 }
 
+/*
+ * Requests without a first event, as each arrival finds them: where priorities change the order,
+ * TTFT depends on the class more than on the time, and later requests may well wait shorter.
+ */
+static void waiting(struct metrics_queue *q, const struct metrics *m, const struct record *r,
+		    const struct metrics_moment *v, size_t n)
+{
+	int64_t *first = mem_array(n, sizeof(*first));
+	double part[TREND_PARTS] = { 0 }, third[2] = { 0 };
+	size_t answered = 0;
+
+	for (size_t j = 0; j < n; j++) {
+		const struct request_row *row = &r->row[m->row[v[j].i]];
+
+		first[j] = row->first_event_ns ? row->first_event_ns : row->end_ns;
+	}
+	metrics_sort_ints(first, n);
+	for (size_t j = 0; j < n; j++) {
+		while (answered < n && first[answered] <= v[j].at_ns)
+			answered++;
+		part[j * TREND_PARTS / n] += (double)j - (double)answered;
+		if (j < n / 3 || j >= n - n / 3)
+			third[j >= n / 3] += (double)j - (double)answered;
+	}
+	for (size_t k = 0; k < TREND_PARTS; k++) /* means: parts may differ by one request */
+		part[k] /= (double)((n * (k + 1) + TREND_PARTS - 1) / TREND_PARTS -
+				    (n * k + TREND_PARTS - 1) / TREND_PARTS);
+	q->waiting_first = third[0] / (double)(n / 3);
+	q->waiting_last = third[1] / (double)(n / 3);
+	q->waiting_p = trend_test(part, TREND_PARTS);
+	free(first);
+}
+
 static size_t count_between(const struct metrics *m, const struct record *r, int64_t from_ns,
 			    int64_t to_ns)
 {
@@ -314,6 +347,9 @@ void metrics_queue(struct metrics *m, const struct record *r)
 	while (at < n && v[at].at_ns <= from)
 		at++;
 	q->is_known = true;
+	q->knows_waiting = m->class != NULL;
+	if (q->knows_waiting)
+		waiting(q, m, r, v, n);
 	if (to - from < fill || n - at < QUEUE_REQUESTS_MIN) {
 		/* Too short for two rates; a growing TTFT can still be detected. */
 		growth(q, m, r, v, n);

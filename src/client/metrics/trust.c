@@ -578,6 +578,13 @@ static void judge_queue(struct trust *t, const struct metrics *m)
 		      "The median TTFT grew from %.3f ms in the first third of the run to %.3f ms in "
 		      "the last: the queue was still growing, and a longer run would be slower.",
 		      q->ttft_first_ms, q->ttft_last_ms);
+	else if (q->knows_waiting && q->waiting_p < TRUST_QUEUE_P &&
+		 q->waiting_last > TRUST_QUEUE_GROWTH * q->waiting_first)
+		doubt(t, TRUST_DEGRADED, "queue_growing",
+		      "The mean number of requests that waited for their first token grew from %.1f in "
+		      "the first third of the run to %.1f in the last: the queue was still growing, and "
+		      "a longer run would be slower.",
+		      q->waiting_first, q->waiting_last);
 }
 
 /* Cached share of the prompt tokens: by usage, else by /metrics. 0 if neither reports it. */
@@ -826,6 +833,20 @@ static void judge_server(struct trust *t, const struct metrics *m, const struct 
 		      o->start_s, o->duration_s, o->requests, o->requests == 1 ? "" : "s");
 }
 
+/* Answers that were cut off count as wrong, whatever the server makes of constraints. */
+static void judge_cut_answers(struct trust *t, const struct metrics *m)
+{
+	const struct metrics_correctness *c = &m->correctness;
+	uint32_t cut = c->wrong[WRONG_TRUNCATED];
+
+	if (cut > TRUST_CUT_SHARE * c->constrained_scored)
+		doubt(t, TRUST_VALID, "constraints_truncated",
+		      "%u of %u constrained answers were cut off at the length that was asked for and "
+		      "count as wrong, although they might have become right. Ask for longer answers: "
+		      "--output-len, with bench serve --structured-output-len.", cut,
+		      c->constrained_scored);
+}
+
 /*
  * Whether the server knows the member with the constraints: a server that does not returns free
  * text instead of JSON, never JSON that the schema forbids.
@@ -868,6 +889,7 @@ void trust_judge(struct trust *t, const struct metrics *m, const struct trust_fa
 		judge_sample(t, m);
 		judge_server(t, m, facts);
 		judge_cache(t, m, facts);
+		judge_cut_answers(t, m);
 		judge_constraints(t, m, facts);
 		judge_network(t, m, facts);
 		judge_capture(t, m, facts);

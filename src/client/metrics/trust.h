@@ -74,6 +74,7 @@
 #define TRUST_COUNT_INVALID 0.10
 #define TRUST_IGNORED_ANSWERS 5      /* least number of constrained answers; most that comply: */
 #define TRUST_IGNORED_SHARE 0.2
+#define TRUST_CUT_SHARE 0.1          /* of the constrained answers: cut off at their length */
 #define TRUST_AT_ONCE_ANSWERS 5      /* least number in one piece, or all; and their share: */
 #define TRUST_AT_ONCE_INVALID 0.10
 #define TRUST_ROLE_INVALID 1.5       /* mean time to the first content over the mean TTFT */

@@ -572,6 +572,10 @@ static const struct topic {
 	  "in.",
 	  "Use the other `--constraint-form`, or a server with structured output.",
 	  "profllm bench structured-output ... --constraint-form guided" },
+	{ REASONS, "constraints_truncated",
+	  "Constrained answers were cut off at the length that was asked for, and count as wrong.",
+	  "Ask for longer answers.",
+	  "profllm bench structured-output ... --output-len 512" },
 	/* of benchmarks without a server */
 	{ REASONS, "short_answers",
 	  "The engine returned fewer tokens than requested, so it did less work.",

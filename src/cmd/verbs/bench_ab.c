@@ -463,6 +463,10 @@ static void tell(const struct talk *t, const struct ab *ab)
 		add_check(&r, &out);
 		add_doubt(ab, i, t->metric[i].name, &out);
 	}
+	for (unsigned side = 0; side < 2; side++)
+		if (ab->failure[side])
+			buf_printf(&out, "The first request that failed on %c: %s\n", "AB"[side],
+				   ab->failure[side]);
 	buf_printf(&out, "%u pair%s in %s. The run ended because %s.\n", ab->paired.pairs,
 		   ab->paired.pairs == 1 ? "" : "s",
 		   fmt_rough_time(time, ab->paired.seconds_warm + ab->paired.seconds),

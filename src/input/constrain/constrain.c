@@ -19,6 +19,7 @@ struct constraint {
 	struct arena arena;        /* choices; the tree of the pattern */
 	struct schema *schema;
 	struct pattern *whole, *start;
+	struct pattern *begun;     /* NULL: undecidable, the pattern ends with a comment */
 	struct syntax *syntax;     /* what texts for the pattern are made from; NULL: nothing */
 	struct err no_syntax;      /* why not */
 	struct str *choice;
@@ -37,6 +38,7 @@ static int compile_regex(struct constraint *c, struct str text, struct err *e)
 	c->start = pattern_new(text, PATTERN_PYTHON, PATTERN_START, e);
 	if (!c->start)
 		return -1;
+	c->begun = pattern_new(text, PATTERN_PYTHON, PATTERN_BEGUN, NULL);
 	c->syntax = syntax_of_pattern(&c->arena, text, PATTERN_PYTHON, &c->no_syntax);
 	return 0;
 }
@@ -127,6 +129,7 @@ void constraint_free(struct constraint *c)
 	schema_free(c->schema);
 	pattern_free(c->whole);
 	pattern_free(c->start);
+	pattern_free(c->begun);
 	map_release(&c->choices);
 	grammar_free(c->grammar);
 	arena_release(&c->arena);
@@ -287,7 +290,7 @@ static void check_grammar(const struct constraint *c, struct str answer,
 	matched = grammar_matches(c->grammar, answer);
 	if (matched == GRAMMAR_YES)
 		verdict(out, CONSTRAINT_KEPT, "", "");
-	else if (matched == GRAMMAR_NO)
+	else if (matched == GRAMMAR_NO || matched == GRAMMAR_BEGUN)
 		verdict(out, CONSTRAINT_BROKEN, "no match", "");
 	else
 		verdict(out, CONSTRAINT_NOT_SCORED, "the grammar needs more than ",
@@ -323,6 +326,49 @@ void constraint_check(const struct constraint *c, struct str answer, struct cons
 		break;
 	}
 	buf_release(&valid);
+}
+
+static bool begins_json(struct str answer)
+{
+	static const struct str words[] = { STR("true"), STR("false"), STR("null") };
+
+	answer = str_trim(answer);
+	if (!answer.n || strchr("{[\"-0123456789", *answer.p))
+		return true;
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (str_starts(words[i].n < answer.n ? answer : words[i],
+			       words[i].n < answer.n ? words[i] : answer))
+			return true;
+	return false;
+}
+
+static bool begins_choice(const struct constraint *c, struct str answer)
+{
+	for (size_t i = 0; i < c->choice_count; i++)
+		if (str_starts(c->choice[i], answer))
+			return true;
+	return false;
+}
+
+bool constraint_can_follow(const struct constraint *c, struct str answer)
+{
+	struct buf valid = { 0 };
+	bool can = true;
+
+	if (!answer.n)
+		return true;
+	utf8_add_lossy(&valid, answer);
+	answer = buf_str(&valid);
+	if (c->kind == CONSTRAINT_JSON)
+		can = begins_json(answer);
+	else if (c->kind == CONSTRAINT_CHOICE)
+		can = begins_choice(c, answer);
+	else if (c->kind == CONSTRAINT_REGEX)
+		can = !c->begun || pattern_matches(c->begun, answer) != PATTERN_NO;
+	else if (c->grammar)
+		can = grammar_matches(c->grammar, answer) != GRAMMAR_NO;
+	buf_release(&valid);
+	return can;
 }
 
 /* From the first { to the last }, once all spaces and line feeds are gone. */

@@ -53,6 +53,11 @@ struct constraint_result {
  * validated; patterns and grammars have to match all of it.
  */
 void constraint_check(const struct constraint *c, struct str answer, struct constraint_result *out);
+/*
+ * Whether an answer that was cut off could have become one that satisfies it. For JSON only its
+ * first characters count; true where it cannot be decided.
+ */
+bool constraint_can_follow(const struct constraint *c, struct str answer);
 /* Upstream's rule (conversations spec 4.4): 1 true, 0 false, -1 not scored. */
 int constraint_check_upstream(const struct constraint *c, struct str answer);
 

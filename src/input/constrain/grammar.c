@@ -395,7 +395,7 @@ static enum grammar_answer match_all(struct match *m, struct str text)
 		fill_place(m, code);
 		if (at == text.n)
 			return m->has_given_up ? GRAMMAR_GAVE_UP :
-				is_sentence(m) ? GRAMMAR_YES : GRAMMAR_NO;
+				is_sentence(m) ? GRAMMAR_YES : GRAMMAR_BEGUN;
 		if (m->next.count == 0)
 			return m->has_given_up ? GRAMMAR_GAVE_UP : GRAMMAR_NO;
 		m->begins[++m->place] = m->all.count;

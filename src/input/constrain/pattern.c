@@ -351,6 +351,7 @@ struct pattern {
 	pcre2_code *code;
 	bool has_jit;
 	bool is_anchored;
+	bool is_partial; /* the beginning of a match is one, too */
 };
 
 static pcre2_code *compile(struct str text, uint32_t options, struct err *e)
@@ -395,13 +396,21 @@ struct pattern *pattern_new(struct str text, enum pattern_dialect dialect,
 		options |= PCRE2_ANCHORED;
 	if (place == PATTERN_WHOLE)
 		options |= PCRE2_ENDANCHORED;
-	if (rewrite_pattern(text, dialect, &rewritten, e) == 0 &&
-	    (code = compile(buf_str(&rewritten), options, e)) != NULL) {
+	if (place == PATTERN_BEGUN) /* PCRE2 has no partial matching with PCRE2_ENDANCHORED */
+		buf_add_text(&rewritten, "(?:");
+	if (rewrite_pattern(text, dialect, &rewritten, e) < 0)
+		goto done;
+	if (place == PATTERN_BEGUN)
+		buf_add_text(&rewritten, ")\\z");
+	code = compile(buf_str(&rewritten), options, e);
+	if (code) {
 		p = mem_alloc(sizeof *p);
 		p->code = code;
-		p->has_jit = pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) == 0;
+		p->is_partial = place == PATTERN_BEGUN;
+		p->has_jit = !p->is_partial && pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) == 0;
 		p->is_anchored = place != PATTERN_ANYWHERE;
 	}
+done:
 	buf_release(&rewritten);
 	return p;
 }
@@ -435,13 +444,13 @@ enum pattern_answer pattern_matches(const struct pattern *p, struct str text)
 	if (p->has_jit)
 		rc = pcre2_jit_match(p->code, subject, text.n, 0, 0, match, context);
 	if (rc == PCRE2_ERROR_JIT_STACKLIMIT)
-		rc = pcre2_match(p->code, subject, text.n, 0, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT,
-			match, context);
+		rc = pcre2_match(p->code, subject, text.n, 0, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT |
+			(p->is_partial ? PCRE2_PARTIAL_SOFT : 0), match, context);
 	pcre2_match_data_free(match);
 	pcre2_match_context_free(context);
 	if (rc == PCRE2_ERROR_NOMATCH)
 		return PATTERN_NO;
-	return rc < 0 ? PATTERN_GAVE_UP : PATTERN_YES;
+	return rc < 0 && rc != PCRE2_ERROR_PARTIAL ? PATTERN_GAVE_UP : PATTERN_YES;
 }
 
 /* ---- patterns as trees ---- */

@@ -33,6 +33,7 @@ enum pattern_place {
 	PATTERN_ANYWHERE, /* some part of the text matches */
 	PATTERN_START,    /* the text begins with a match */
 	PATTERN_WHOLE,    /* all of the text is one match */
+	PATTERN_BEGUN,    /* all of the text is a match, or the beginning of one */
 };
 enum pattern_answer { PATTERN_NO, PATTERN_YES, PATTERN_GAVE_UP };
 
@@ -160,5 +161,6 @@ struct grammar *grammar_new(struct str text, struct err *e);
 void grammar_free(struct grammar *g);
 const struct syntax *grammar_root(const struct grammar *g);
 
-enum grammar_answer { GRAMMAR_NO, GRAMMAR_YES, GRAMMAR_GAVE_UP };
+/* GRAMMAR_BEGUN: it is none, but the beginning of one. */
+enum grammar_answer { GRAMMAR_NO, GRAMMAR_YES, GRAMMAR_BEGUN, GRAMMAR_GAVE_UP };
 enum grammar_answer grammar_matches(const struct grammar *g, struct str text); /* valid UTF-8 */

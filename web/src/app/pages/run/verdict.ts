@@ -73,6 +73,7 @@ export const REMEDIES: Record<string, string> = {
 	token_count: '--fix usage, --fix all-text',
 	answer_length: "--extra-body '{\"max_tokens\": N}' or the field that the server reads",
 	constraints_ignored: 'the other --constraint-form, or a server that has structured output',
+	constraints_truncated: 'a larger --output-len (bench serve: --structured-output-len)',
 	slots_empty: '--num-prompts, ten or more for each slot of --max-concurrency',
 	rate_not_carried: 'a lower --request-rate; a higher --max-concurrency where the message names it; '
 		+ 'a search for the highest one it carries',
