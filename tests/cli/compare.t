@@ -530,4 +530,23 @@ like($r->{out}, qr/^avg_cold_startup_time .* 2 : 2 /m, 'measured percentiles are
 status_is('other models are refused of an engine, too', 1, qr/--across-models/, 'engine/plain',
 	do { mkdir 'model'; spew('model/a.json', slurp('engine/plain/0.json') =~ s/"m"/"n"/r); 'model' });
 
+# ---- experiments without a result ----
+
+{
+	my %doc = (schema_version => 1, run_id => 'exp_1', config => { name => 'x' }, results => undef);
+	my $failed = { %doc, status => 'failed', error => { stage => 'start', reason => 'no memory' } };
+
+	spew('failed.json', $json->encode($failed));
+	spew('running.json', $json->encode({ %doc, status => 'running' }));
+	spew('suite.json', $json->encode({ schema_version => 1, suite => 's', experiments => [$failed, $failed] }));
+	for my $verb ('compare', 'plot') {
+		for (['failed', 'the experiment of failed.json has no result: it failed in the stage start: no memory'],
+			['running', 'the experiment of running.json has no result: it has not ended: *--resume*'],
+			['suite', 'none of the 2 experiments of suite.json has a result. The first one: it failed *']) {
+			check_run("$verb: $_->[0]", run(args => ['bench', $verb, "$_->[0].json", 'base']),
+				{ status => 1, err => "profllm bench $verb: $_->[1]" });
+		}
+	}
+}
+
 done_testing();

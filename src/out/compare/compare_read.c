@@ -380,8 +380,7 @@ int compare_read(struct bench_comparison *c, const char *path, struct err *e)
 	if (rc < 0)
 		return -1;
 	if (s->n == 0)
-		return err_set(e, ERR_NO_RESULTS, "%s holds no result of a benchmark (--save-result writes "
-			       "one; profllm ingest reads those of other tools)", path);
+		return frame_refuse(path, c->a, e);
 	c->n_sides++;
 	return 0;
 }
