@@ -500,4 +500,53 @@ my $served = run(args => [qw(bench compare served4 served32 --metrics output_thr
 like($served->{out}, qr/^note: served32: its server was .* than served4's: max-num-seqs: 4 -> 32$/m,
 	'servers: arguments that are no parameters of the runs, without the address');
 
+# ---- engines without a server ----
+
+for my $i (0 .. 7) {
+	my %more = $i < 6 ? () : (input_len => 64);
+	my $name = $i < 3 ? "plain$i" : $i < 6 ? "seqs4-$i" : "long$i";
+
+	mkdir 'engine';
+	mkdir "engine/" . $name =~ s/-?\d\z//r;
+	spew("engine/" . ($name =~ s/-?\d\z//r) . "/$i.json", $json->encode({
+		avg_latency => 1 + $i / 1000, percentiles => { 50 => 1, 99 => 1 },
+		profllm => { command => 'latency', backend => 'sim', engine => { name => 'sim' },
+			batch_size => 8, input_len => 32, %more, stop_ns => $i,
+			engine_args => ['--model', 'm', $i >= 3 && $i < 6 ? ('--max-num-seqs', '4') : ()] } }));
+}
+$r = status_is('an engine', 0, undef, 'engine/plain', 'engine/seqs4', '--metrics', 'avg_latency');
+like($r->{out}, qr/^avg_latency .* 3 : 3 /m, 'each run of an engine is a session of its own');
+like($r->{out}, qr/max_num_seqs\n.*plain.*\nseqs4 +3 +4\n/, 'its arguments define the sides');
+status_is('other prompts', 2, qr/differ in input_len \(32 against 64\)/, 'engine/plain', 'engine/long');
+mkdir 'starts';
+for my $i (0 .. 3) {
+	mkdir 'starts/' . int($i / 2);
+	spew('starts/' . int($i / 2) . "/$i.json", $json->encode({ avg_cold_startup_time => 5 + $i / 100,
+		cold_startup_percentiles => { 50 => 5 + $i / 100 }, profllm => { command => 'startup',
+			backend => 'vllm', engine => { name => 'vllm' }, engine_args => [] } }));
+}
+$r = status_is('starts', 0, undef, 'starts/0', 'starts/1');
+like($r->{out}, qr/^avg_cold_startup_time .* 2 : 2 /m, 'measured percentiles are no parameters');
+status_is('other models are refused of an engine, too', 1, qr/--across-models/, 'engine/plain',
+	do { mkdir 'model'; spew('model/a.json', slurp('engine/plain/0.json') =~ s/"m"/"n"/r); 'model' });
+
+# ---- experiments without a result ----
+
+{
+	my %doc = (schema_version => 1, run_id => 'exp_1', config => { name => 'x' }, results => undef);
+	my $failed = { %doc, status => 'failed', error => { stage => 'start', reason => 'no memory' } };
+
+	spew('failed.json', $json->encode($failed));
+	spew('running.json', $json->encode({ %doc, status => 'running' }));
+	spew('suite.json', $json->encode({ schema_version => 1, suite => 's', experiments => [$failed, $failed] }));
+	for my $verb ('compare', 'plot') {
+		for (['failed', 'the experiment of failed.json has no result: it failed in the stage start: no memory'],
+			['running', 'the experiment of running.json has no result: it has not ended: *--resume*'],
+			['suite', 'none of the 2 experiments of suite.json has a result. The first one: it failed *']) {
+			check_run("$verb: $_->[0]", run(args => ['bench', $verb, "$_->[0].json", 'base']),
+				{ status => 1, err => "profllm bench $verb: $_->[1]" });
+		}
+	}
+}
+
 done_testing();

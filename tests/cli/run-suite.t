@@ -202,6 +202,17 @@ sub is_clean { ok(!is_left_running(), "$_[0]: no server is left") }
 		'an engine, then a server with the same arguments') or diag($run->{err}, $run->{out});
 	is(count_lines($run, qr/^Starting server /), 1, 'which is started');
 }
+{
+	my ($run) = suite('latencies', { benchmark => { mode => 'latency', num_iters => 1,
+		num_iters_warmup => 1, input_len => 8, output_len => 2 },
+		server => { %server, ttft_ms => undef, itl_ms => undef },
+		matrix => { 'benchmark.batch_size' => [1, 2] } });
+
+	check_run('engines have results, too', $run, { status => 0,
+		out => ['Next: profllm bench compare latencies.json --by batch_size'] });
+	check_run('which the next command compares', run(args => [qw(bench compare latencies.json --by
+		batch_size)]), { status => 0, out => ['avg_latency *'] });
+}
 
 # ---- what is resumed ----
 

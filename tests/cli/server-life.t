@@ -38,7 +38,8 @@ my $s = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $port, List
 while (my $c = $s->accept) {
 	my $path; while (<$c>) { $path = (split)[1] unless defined $path; last if /^\r?$/ }
 	if ($how eq 'mortal' && $path =~ m,/v1/completions,) { print "that is too much\n"; exit 9 }
-	print $c "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+	my $status = $how eq 'loading' ? '503 Loading' : '200 OK';
+	print $c "HTTP/1.1 $status\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 	close $c;
 }
 END
@@ -92,6 +93,12 @@ my $server = "$^X server.pl $port";
 for my $case (
 	['never becomes ready', "$server never --port $port", ['--server-ready-timeout', 1], 1,
 		'*Server failed to become ready within 1 seconds.*', 'not ready in time', '*  starting'],
+	['is not ready', "$server loading --port $port", ['--server-ready-timeout', 1], 1,
+		'*Server failed to become ready within 1 seconds.*', 'not ready in time',
+		"WARNING: /health at http://*:$port (*): it answers 503, not 200"],
+	['listens elsewhere', "$server elsewhere --port " . free_port(), ['--server-ready-timeout', 1], 1,
+		'*Server failed to become ready within 1 seconds.*', 'not ready in time',
+		'WARNING: /health at *: nothing listens there, so *, or it listens on another port'],
 	['ignores TERM', "$server stubborn --port $port", ['--server-grace', '0.3'], 0],
 	['forks a daemon', "$server daemon --port $port", ['--server-grace', '0.3'], 0],
 	['a simulator that ignores TERM and leaves a daemon',

@@ -265,12 +265,25 @@ for my $row ([0, 'the first cold start'], [1, 'the warm-up'], [2, 'a warm start'
 	spew('st.json', '[{"num_iters_cold": 1, "backend": "sim", "num_iters_warm": 1}]');
 	my $r = run(args => ['bench', 'sweep', 'startup', '--startup-cmd',
 		"$program bench startup --model sim --num-iters-warmup 0", '--serve-params', 'se.json',
-		'--startup-params', 'st.json', '-e', 'starts']);
+		'--startup-params', 'st.json', '-e', 'starts', '--num-runs', 2]);
 	my @files = glob 'results/starts/*/summary.json';
 
 	check_run('bench sweep startup with ours', $r, { status => 0,
 		out => ['Ignoring unsupported startup params for *: port'] });
 	unlike($r->{out}, qr/: backend/, 'our options are not dropped');
+	like($r->{out}, qr/^Point +Cold start\(s\) .* Warm start\(s\) .*\nmax_model_len=512 run=0 +\d/m,
+		'the sweep ends with its times');
+	my ($short, $long) = map { "results/starts/SERVE--max_model_len=$_-STARTUP--num_iters_cold=1" .
+		'-backend=sim-num_iters_warm=1' } 512, 1024;
+	my $c = run(args => ['bench', 'compare', $short, $long]);
+	check_run('starts of two settings are compared', $c, { status => 0,
+		out => ['*max_model_len*', 'avg_cold_startup_time * 2 : 2 *'] });
+	spew('twice.json', '[{"port": 1}, {"port": 2}]');
+	$r = run(args => ['bench', 'sweep', 'startup', '--startup-cmd', "$program bench startup --model sim",
+		'--serve-params', 'twice.json', '-e', 'twice', '--dry-run']);
+	check_run('nothing is left of two combinations', $r, { status => 0,
+		warn => ['*differ in no option that the command has, so they are measured as one'] });
+	is(() = $r->{out} =~ /BEGIN BENCHMARK/g, 1, 'which is measured once');
 	is(scalar @files, 2, 'two combinations');
 	is_deeply([sort { $a <=> $b } map { json_of(slurp($_))->[0]{max_model_len} } @files], [512, 1024],
 		'each with its own');

@@ -60,14 +60,19 @@ for (['INT', 0.35, '130'], ['TERM', 0.45, '130', '--shuffle'], ['KILL', 0.4, 'si
 		err => 'profllm bench sweep serve: cannot create directory file/none: Not a directory' });
 }
 
-# Resumed with other commands: a warning for each, once.
+# Resumed with other commands: refused, or wanted and a warning for each, once.
 {
 	my $begun = 'WARNING: results/whole was begun with another';
 
 	is(sweep('whole', @grid, more => ['--resume'])->{err}, '', 'by the same commands');
-	my $r = sweep('whole', @grid, sim => [qw(--ttft-ms 2 --itl-ms 0)], more => ['--resume']);
+	my @other = (sim => [qw(--ttft-ms 2 --itl-ms 0)]);
+	check_run('another server', sweep('whole', @grid, @other, more => ['--resume']), {
+		status => 2, err => 'profllm bench sweep serve: --serve-cmd: results/whole was begun with another '
+		. 'command (*ttft-ms: * -> 2*), whose runs would be taken for runs of this one; *--resume-anyway *',
+		not_out => ['[SKIPPED BENCHMARK]'] });
+	my $r = sweep('whole', @grid, @other, more => [qw(--resume --resume-anyway)]);
 	is($r->{err}, "$begun --serve-cmd; its earlier results are kept next to the new ones\n",
-	   'another server');
+	   'another server, wanted');
 	check_run('another benchmark', sweep('whole', @grid, bench => [qw(--seed 3)], more => ['--resume']), {
 		status => 2, err => 'profllm bench sweep serve: --bench-cmd: results/whole was begun with ' .
 		'another command, whose runs would be taken for runs of this one; '

@@ -309,11 +309,40 @@ static void written(void **state)
 	arena_release(&a);
 }
 
+/* A value that is DEGRADED counts, and its reason is named. */
+static void degraded(void **state)
+{
+	static const char *const record = "{\"p99_itl_ms\": 3, \"p99_ttft_ms\": 3, "
+		REASON("DEGRADED", "\"itl\"") "}";
+	struct arena a = { 0 };
+	struct gate_log log = { .a = &a };
+	struct gate g[2];
+	struct json_value *v;
+	struct buf out = { 0 };
+	struct err e;
+
+	(void)state;
+	assert_int_equal(json_parse(&a, str_of(record), &v, &e), 0);
+	assert_int_equal(gate_parse(&g[0], STR("p99_ttft_ms>4"), &a, &e), 0);
+	assert_int_equal(gate_parse(&g[1], STR("p99_itl_ms>2"), &a, &e), 0);
+	gate_judge(g, 2, v, "x", &log);
+	gate_lines(&log, &out);
+	assert_string_equal(out.data, "FAILED: p99_itl_ms is 3 ms (limit 2 ms) in x\n"
+			    "failed: 1 of 2 conditions\n"
+			    "note: 1 of these values is DEGRADED; p99_itl_ms>2 in x: Late reads.\n");
+	buf_reset(&out);
+	gate_markdown(&log, "t", &out);
+	assert_non_null(strstr(out.data, "(limit 2 ms); the value is DEGRADED: Late reads."));
+	assert_null(strstr(out.data, "(limit 4 ms); the value"));
+	buf_release(&out);
+	arena_release(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(texts), cmocka_unit_test(keys), cmocka_unit_test(like),
-		cmocka_unit_test(judged),
+		cmocka_unit_test(judged), cmocka_unit_test(degraded),
 		cmocka_unit_test(failures), cmocka_unit_test(changes), cmocka_unit_test(written),
 	};
 

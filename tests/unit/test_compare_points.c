@@ -94,6 +94,33 @@ static void equals_are_named(void **state)
 	arena_release(&a);
 }
 
+static void repeats_are_no_others(void **state)
+{
+	static const struct { const char *group[4], *says; } row[] = {
+		{ { "x", "x", "y", "y" }, "Within 3 % of it: x. " REPEAT },
+		{ { "y", "y", "y", "y" }, "" },
+		{ { "x", "z", "x", "y" }, "Within 3 % of it: x, z. " REPEAT },
+		{ { "x", NULL, "x", "y" }, "Within 3 % of it: x, 1. " REPEAT },
+	};
+	struct arena a = { 0 };
+	struct buf out = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		struct points_line line[4];
+		const struct points_table table = { .line = line, .n = 4 };
+
+		for (size_t k = 0; k < 4; k++)
+			line[k] = (struct points_line){ .name = arena_printf(&a, "%zu", k),
+				.group = row[i].group[k], .record = record(VALID_10, &a) };
+		assert_string_equal(said(&table, &a, &out),
+				    arena_printf(&a, "Highest throughput: 10.00 req/s at 3\n%s",
+						 row[i].says));
+	}
+	buf_release(&out);
+	arena_release(&a);
+}
+
 /* A metric with an interval says itself how certain the order is. */
 static void intervals_decide(void **state)
 {
@@ -173,6 +200,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_best_is_no_invalid_one),
 		cmocka_unit_test(equals_are_named),
+		cmocka_unit_test(repeats_are_no_others),
 		cmocka_unit_test(intervals_decide),
 		cmocka_unit_test(a_table_has_verdicts),
 		cmocka_unit_test(metrics_have_their_verdicts),

@@ -62,6 +62,10 @@ static void serve(void **state)
 		  " \"x_y\"}]' -e x"
 		  " --dry-run", .status = 1 },
 		{ .line = "bench sweep serve $S --link-vars a", .status = 2 },
+		{ .line = "bench sweep serve $S --link-vars a=b -e x --serve-params '[{\"a\": 1}]'"
+		  " --bench-params '[{\"b\": 2}]'", .status = 2 },
+		{ .line = "bench sweep serve $S -e x --dry-run --num-runs 1 --serve-params '[{\"a\": 1},"
+		  " {\"a\": 1}]'" },
 		{ .line = "bench sweep serve $S --num-runs 0", .status = 2 },
 		{ .line = "bench sweep serve $S --resume a -e b", .status = 2 },
 		{ .line = "bench sweep serve $S --stop-on-error --continue-on-error", .status = 2 },

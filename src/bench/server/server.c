@@ -287,6 +287,24 @@ static bool is_answer_ours(const struct server *s, pid_t *holder)
 	       PORT_FOREIGN || s->where.is_elsewhere;
 }
 
+/* What /health said in the end, and where it was asked. */
+static void add_health(const struct server *s, const char *where, struct buf *out)
+{
+	struct err e = { 0 };
+	long status = ask(s, "/health", false, HEALTH_TIMEOUT_MS, &e);
+
+	buf_printf(out, "/health at %s (--host, --port or --uds of the command): ",
+		   where);
+	if (status)
+		buf_printf(out, "it answers %ld, not 200", status);
+	else if (port_look((uint16_t)s->where.port, s->where.uds, 0, NULL) == PORT_FREE &&
+		 !s->where.is_elsewhere)
+		buf_add_text(out, "nothing listens there, so the server was still loading, or it listens "
+			     "on another port");
+	else
+		buf_add_text(out, e.text);
+}
+
 /* With a missed deadline, show which address was asked. */
 static int say_late(const struct server *s, struct err *e)
 {
@@ -298,8 +316,7 @@ static int say_late(const struct server *s, struct err *e)
 	else if (s->opts.ready == SERVER_READY_PORT)
 		buf_printf(&text, "it did not listen at %s", where);
 	else
-		buf_printf(&text, "/health was asked at %s, as --host, --port or --uds of the command "
-			   "say", where);
+		add_health(s, where, &text);
 	server_warn(&s->hooks, text.data);
 	buf_release(&text);
 	return err_set(e, ERR_RUN, "Server failed to become ready within %g seconds.",

@@ -276,6 +276,29 @@ static int refuse_gates(const char *option, char *const *argv, struct err *e)
 	return 0;
 }
 
+static bool is_varied(const struct params *p, const char *key)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (params_has(&p->item[i], key))
+			return true;
+	return false;
+}
+
+/* A benchmark that sends elsewhere than to the server; a proxy may be the reason. */
+static void warn_of_port(struct sweep *s, const struct serve_opts *bench)
+{
+	struct server_address at;
+	struct err ignored;
+
+	if (!s->serve_cmd || bench->base_url || bench->base_urls.n || is_varied(&s->serve, "port") ||
+	    is_varied(&s->bench, "port") || is_varied(&s->bench, "base_url") ||
+	    server_address(s->serve_cmd, &at, &ignored) < 0 || at.is_elsewhere || at.uds[0] ||
+	    at.port == (unsigned)bench->port)
+		return;
+	sweep_warn(s, "--bench-cmd sends to port %d, but the server of --serve-cmd listens on port %u",
+		   (int)bench->port, at.port);
+}
+
 /* Options that are wrong in every combination are a mistake that no server need be started for. */
 static int check_bench(struct sweep *s, struct err *e)
 {
@@ -296,6 +319,8 @@ static int check_bench(struct sweep *s, struct err *e)
 			argc++;
 		*e = (struct err){ 0 };
 		rc = opt_parse(&serve_opt_set, argc, argv, &opts, &given, &arena, e);
+		if (rc == 0)
+			warn_of_port(s, &opts);
 		opt_result_release(&given);
 	}
 	arena_release(&arena);

@@ -169,7 +169,7 @@ extern const char *const sla_searches[]; /* "capacity", then upstream's (sweep/s
 		    "program can do the same"),                                             \
 	OPT(struct sweep_opts, resume_anyway, "resume-anyway", .flags = OPT_OURS,              \
 	    .group = SWEEP_GROUP_OURS, .help = "continue an experiment that began with "    \
-		    "another --bench-cmd, and keep its runs"),                              \
+		    "another --serve-cmd or --bench-cmd, and keep its runs"),               \
 	OPT(struct sweep_opts, strict_args, "strict-args", .flags = OPT_OURS,                  \
 	    .group = SWEEP_GROUP_OURS, .help = "refuse server options that vLLM does not have")
 

@@ -46,14 +46,32 @@ static const struct json_value *bench_of(const struct layout *g, const struct gr
 	return &g->s->bench.item[p->bench];
 }
 
+static void warn_same(const struct layout *g, const struct grid_point *p)
+{
+	struct sweep *s = g->s;
+	bool has_serve = serve_of(g, p)->count > 0, has_bench = bench_of(g, p)->count > 0;
+
+	if (has_serve || has_bench)
+		sweep_warn(s, "%s%s%s is given more than once and is measured as one combination; "
+			   "--num-runs repeats it",
+			   has_serve ? sweep_comb_text(s, serve_of(g, p)) : "",
+			   has_serve && has_bench ? " with " : "",
+			   has_bench ? sweep_comb_text(s, bench_of(g, p)) : "");
+	else
+		sweep_warn(s, "the combinations differ in no option that the command has, so they are "
+			   "measured as one");
+}
+
 static int refuse_collision(const struct layout *g, const struct grid_point *x,
 			    const struct grid_point *y, struct err *e)
 {
 	struct sweep *s = g->s;
 
 	if (params_equal(serve_of(g, x), serve_of(g, y)) &&
-	    params_equal(bench_of(g, x), bench_of(g, y)))
-		return 0; /* the same thing twice: the second finds the first one's results */
+	    params_equal(bench_of(g, x), bench_of(g, y))) {
+		warn_same(g, y);
+		return 0;
+	}
 	return err_set(e, ERR_RUN, "%s with %s and %s with %s would both be kept in %s; give them "
 		       "a _benchmark_name", sweep_comb_text(s, serve_of(g, x)),
 		       sweep_comb_text(s, bench_of(g, x)), sweep_comb_text(s, serve_of(g, y)),
@@ -71,15 +89,11 @@ static int add_point(struct layout *g, struct map *folders, size_t serve, size_t
 	if (!sweep_is_linked(s, serve_of(g, p), bench_of(g, p)))
 		return 0;
 	p->folder = sweep_folder(s, serve_of(g, p), bench_of(g, p), NULL);
+	if (map_get(folders, str_of(p->folder), &other))
+		return refuse_collision(g, &g->point[other], p, e);
+	map_put(folders, str_of(p->folder), g->n);
 	p->lacking = sweep_runs_lacking(s, p->folder);
 	g->order[g->n] = g->n;
-	if (map_get(folders, str_of(p->folder), &other)) {
-		if (refuse_collision(g, &g->point[other], p, e) < 0)
-			return -1;
-		p->lacking = 0;
-	} else {
-		map_put(folders, str_of(p->folder), g->n);
-	}
 	g->n++;
 	return 0;
 }
@@ -169,7 +183,9 @@ static int run_all(struct sweep *s, struct err *e)
 	if (rc < 0)
 		return -1;
 	if (g.n == 0)
-		sweep_warn(s, "--link-vars %s: no pair of combinations is linked", s->o->link_vars);
+		return err_set(e, ERR_USAGE, "--link-vars %s: no combination of --serve-params has the "
+			       "same value as one of --bench-params, so nothing would be measured",
+			       s->o->link_vars);
 	if (s->o->shuffle)
 		shuffle(&g);
 	s->progress.points = (unsigned)g.n;
@@ -182,7 +198,7 @@ static int run_all(struct sweep *s, struct err *e)
 
 /* ---- the table ---- */
 
-/* Whether a parameter of some combination differs between records. */
+/* Whether a parameter differs between records. */
 static bool varies(const struct sweep *s, struct str key)
 {
 	const struct json_value *first = frame_value(s->records.v[0], key);
@@ -210,9 +226,9 @@ static void add_varying(const struct sweep *s, const struct params *p, struct fr
 		}
 }
 
-/* "max_num_seqs=8 request_rate=4 run=0" */
+/* "max_num_seqs=8 request_rate=4", and " run=0" where that is asked for. */
 static const char *point_name(struct sweep *s, const struct json_value *record,
-			      const struct frame_keys *keys)
+			      const struct frame_keys *keys, bool has_run)
 {
 	struct buf text = { 0 };
 	const char *name;
@@ -226,7 +242,7 @@ static const char *point_name(struct sweep *s, const struct json_value *record,
 			   keys->name[k].p);
 		frame_text(&text, v, FRAME_OBJECT);
 	}
-	if (s->o->num_runs > 1 || !text.len)
+	if (has_run && (s->o->num_runs > 1 || !text.len))
 		buf_printf(&text, "%srun=%lld", text.len ? " " : "",
 			   (long long)json_int(json_get(record, "run_number"), 0));
 	redact_tail(&text, 0, REDACT_SETTINGS);
@@ -235,17 +251,13 @@ static const char *point_name(struct sweep *s, const struct json_value *record,
 	return name;
 }
 
-static void show_table(struct sweep *s)
+static void show_table(struct sweep *s, const struct points_column *column, size_t n_columns,
+		       int digits)
 {
-	static const struct points_column column[] = {
-		{ "Req/s", "request_throughput" }, { "Tok/s", "output_throughput" },
-		{ "P50 TTFT(ms)", "median_ttft_ms" }, { "P99 TTFT(ms)", "p99_ttft_ms" },
-		{ "P50 TPOT(ms)", "median_tpot_ms" }, { "P99 TPOT(ms)", "p99_tpot_ms" },
-	};
 	struct points_line *line = arena_alloc(&s->arena, (s->records.n + 1) * sizeof(*line));
 	struct points_table table = {
-		.name_title = "Point", .column = column,
-		.n_columns = sizeof(column) / sizeof(*column), .line = line, .n = s->records.n,
+		.name_title = "Point", .column = column, .n_columns = n_columns, .line = line,
+		.n = s->records.n,
 	};
 	struct str names[SHOWN_PARAMS_MAX];
 	struct frame_keys keys = { .name = names };
@@ -256,9 +268,11 @@ static void show_table(struct sweep *s)
 	add_varying(s, &s->serve, &keys);
 	add_varying(s, &s->bench, &keys);
 	for (size_t i = 0; i < s->records.n; i++)
-		line[i] = (struct points_line){ .name = point_name(s, s->records.v[i], &keys),
-						.record = s->records.v[i] };
-	points_grid(&table, 2, &s->arena, &grid);
+		line[i] = (struct points_line){
+			.name = point_name(s, s->records.v[i], &keys, true),
+			.group = point_name(s, s->records.v[i], &keys, false),
+			.record = s->records.v[i] };
+	points_grid(&table, digits, &s->arena, &grid);
 	grid_text(&grid, false, &text);
 	best = points_best(&table, "output_throughput");
 	points_say_best(&table, &best, "output_throughput", "output throughput", "tok/s",
@@ -269,13 +283,18 @@ static void show_table(struct sweep *s)
 
 int sweep_serve(const struct sweep_opts *o, const struct sweep_hooks *hooks, struct err *e)
 {
+	static const struct points_column column[] = {
+		{ "Req/s", "request_throughput" }, { "Tok/s", "output_throughput" },
+		{ "P50 TTFT(ms)", "median_ttft_ms" }, { "P99 TTFT(ms)", "p99_ttft_ms" },
+		{ "P50 TPOT(ms)", "median_tpot_ms" }, { "P99 TPOT(ms)", "p99_tpot_ms" },
+	};
 	struct sweep s;
 	int rc = sweep_begin(&s, o, hooks, e);
 
 	if (rc == 0)
 		rc = sweep_finish(&s, run_all(&s, e), e);
 	if (rc >= 0 && s.records.n)
-		show_table(&s);
+		show_table(&s, column, sizeof(column) / sizeof(*column), 2);
 	sweep_release(&s);
 	return rc;
 }
@@ -388,6 +407,12 @@ static int filter(struct sweep *s, struct params *params, struct err *e)
 
 int sweep_startup(const struct sweep_opts *o, const struct sweep_hooks *hooks, struct err *e)
 {
+	static const struct points_column column[] = {
+		{ "Cold start(s)", "avg_cold_startup_time" },
+		{ "Cold compilation(s)", "avg_cold_compilation_time" },
+		{ "Warm start(s)", "avg_warm_startup_time" },
+		{ "Warm compilation(s)", "avg_warm_compilation_time" },
+	};
 	struct sweep s;
 	int rc = sweep_begin(&s, o, hooks, e);
 
@@ -395,6 +420,8 @@ int sweep_startup(const struct sweep_opts *o, const struct sweep_hooks *hooks, s
 		rc = -1;
 	if (rc == 0)
 		rc = sweep_finish(&s, run_all(&s, e), e);
+	if (rc >= 0 && s.records.n)
+		show_table(&s, column, sizeof(column) / sizeof(*column), 3);
 	sweep_release(&s);
 	return rc;
 }

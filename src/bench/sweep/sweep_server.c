@@ -70,6 +70,42 @@ static bool is_command(const struct json_value *words, char *const *given, size_
 	return true;
 }
 
+/* Arguments other than an address in which the given command differs: "a: 1 -> 2; b: ..."; or "". */
+static const char *other_arguments(struct sweep *s, const struct json_value *words,
+				   char *const *given)
+{
+	char **argv = arena_alloc(&s->arena, (words->count + 1) * sizeof(*argv));
+	struct buf lines = { 0 }, text = { 0 };
+	struct str rest;
+
+	for (size_t i = 0; i < words->count; i++)
+		argv[i] = arena_text(&s->arena, json_text(&words->item[i], STR("")));
+	engine_argv_diff(argv, redact_words(given, &s->arena), &lines);
+	for (rest = buf_str(&lines); rest.n;) {
+		struct str line = str_cut(&rest, '\n'), value = line, name = str_cut(&value, ':');
+
+		if (!str_is(name, "port") && !str_is(name, "host") && !str_is(name, "uds"))
+			buf_printf(&text, "%s%.*s", text.len ? "; " : "", (int)line.n, line.p);
+	}
+	buf_release(&lines);
+	return arena_take(&s->arena, &text).p;
+}
+
+/* The server's command: refused like the benchmark's, but its address and program may differ. */
+static int check_server(struct sweep *s, const struct json_value *words, char *const *given,
+			struct err *e)
+{
+	const char *differs = words->kind == JSON_ARRAY ? other_arguments(s, words, given) : "";
+
+	if (*differs && !s->o->resume_anyway)
+		return err_set(e, ERR_USAGE, "--serve-cmd: %s was begun with another command (%s), whose "
+			       "runs would be taken for runs of this one; use another "
+			       "--experiment-name, or --resume-anyway to keep them", s->folder, differs);
+	sweep_warn(s, "%s was begun with another --serve-cmd; its earlier results are kept next to the "
+		   "new ones", s->folder);
+	return 0;
+}
+
 /*
  * Resuming with other commands would put results of two set-ups into one table. With another
  * benchmark, existing runs would be taken for its own, so that is refused unless the user wants it.
@@ -82,9 +118,9 @@ static int check_change(struct sweep *s, const struct json_value *start, struct 
 	char hex[DIGEST_HEX];
 
 	if (server && overrides && overrides->kind == JSON_OBJECT &&
-	    !is_command(server, params_apply(overrides, s->serve_cmd, &s->arena), 0, &s->arena))
-		sweep_warn(s, "%s was begun with another --serve-cmd; its earlier results are kept next to "
-			   "the new ones", s->folder);
+	    !is_command(server, params_apply(overrides, s->serve_cmd, &s->arena), 0, &s->arena) &&
+	    check_server(s, server, params_apply(overrides, s->serve_cmd, &s->arena), e) < 0)
+		return -1;
 	/* 'vllm bench serve' and 'profllm bench serve' are the same. */
 	if (!bench || !s->bench_cmd)
 		return 0;

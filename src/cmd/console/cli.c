@@ -14,10 +14,13 @@
 #include <unistd.h>
 
 #include "cmd/console/topics.h"
+#include "core/base/clock.h"
 #include "core/base/file.h"
 #include "core/base/mem.h"
 #include "core/base/redact.h"
 #include "out/report/report.h"
+
+#define SAME_SIGNAL_NS 50000000
 
 static atomic_bool interrupted;
 static _Atomic(const char *) screen_enter, screen_leave; /* NULL: nothing to undo */
@@ -269,9 +272,18 @@ void cli_terminal_taken(const char *enter, const char *leave)
 			signal(caught[i].number, SIG_IGN); /* by nohup, say */
 }
 
+/*
+ * `timeout`, a shell and other parents send a signal to the program and to its process group: what
+ * follows at once is the same wish, and not a second one.
+ */
 static void on_signal(int number)
 {
-	if (atomic_exchange(&interrupted, true)) {
+	static _Atomic int64_t first_ns;
+	int64_t now_ns = clock_mono_ns();
+
+	if (!atomic_exchange(&interrupted, true)) {
+		atomic_store(&first_ns, now_ns);
+	} else if (atomic_load(&first_ns) && now_ns - atomic_load(&first_ns) > SAME_SIGNAL_NS) {
 		undo_screen();
 		signal(number, SIG_DFL);
 		raise(number);

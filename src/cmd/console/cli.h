@@ -62,7 +62,7 @@ void cli_warn(const char *text); /* "WARNING: ..." on stderr */
  */
 void cli_terminal_taken(const char *enter, const char *leave);
 
-/* SIGINT, SIGTERM and SIGHUP set the flag of cli_is_interrupted(); a second one kills. */
+/* SIGINT, SIGTERM and SIGHUP set the flag of cli_is_interrupted(); a later one kills. */
 void cli_catch_signals(void);
 const _Atomic _Bool *cli_is_interrupted(void);
 

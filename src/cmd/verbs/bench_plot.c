@@ -20,6 +20,7 @@
 #include "core/base/limits.h"
 #include "core/base/mem.h"
 #include "core/json/python.h"
+#include "core/schema/schema.h"
 #include "host/engine/args.h"
 #include "out/figure/plots.h"
 #include "out/report/derived.h"
@@ -451,14 +452,40 @@ static int plot_group(const struct plot_opts *o, const struct job *job, struct s
 	return rc;
 }
 
-static void warn_invalid(const struct frame *f, const struct sweep_plot *p)
+static void warn_degraded(size_t n, size_t all)
 {
 	struct buf text = { 0 };
-	size_t n = 0;
 
-	for (size_t i = 0; i < f->n; i++)
-		n += result_verdict(f->row[i], str_of(p->var_x)) == RESULT_INVALID ||
-		     result_verdict(f->row[i], str_of(p->var_y)) == RESULT_INVALID;
+	if (!n)
+		return;
+	buf_printf(&text, "%zu of the %zu results that are drawn %s DEGRADED", n, all,
+		   n == 1 ? "is" : "are");
+	cli_warn(text.data);
+	buf_release(&text);
+}
+
+/* Whether a drawn variable is measured and DEGRADED in the run; parameters have no verdict. */
+static bool is_degraded(const struct json_value *run, const char *var)
+{
+	const struct schema_field *f = schema_field_find(var);
+
+	return f && strcmp(f->group, "setup") != 0 &&
+	       result_verdict(run, str_of(var)) == RESULT_DEGRADED;
+}
+
+static void warn_verdicts(const struct frame *f, const struct sweep_plot *p)
+{
+	struct buf text = { 0 };
+	size_t n = 0, degraded = 0;
+
+	for (size_t i = 0; i < f->n; i++) {
+		enum result_verdict x = result_verdict(f->row[i], str_of(p->var_x));
+		enum result_verdict y = result_verdict(f->row[i], str_of(p->var_y));
+
+		n += x == RESULT_INVALID || y == RESULT_INVALID;
+		degraded += is_degraded(f->row[i], p->var_x) || is_degraded(f->row[i], p->var_y);
+	}
+	warn_degraded(degraded, f->n);
 	if (n) {
 		buf_printf(&text, "%s or %s is INVALID in %zu of the %zu results; --filter-by "
 			   "profllm.verdict!=INVALID leaves them out", p->var_x, p->var_y, n, f->n);
@@ -478,7 +505,7 @@ static int plot_all(const struct plot_opts *o, struct arena *a, struct err *e)
 	if (rc == 0)
 		rc = open_job(&job, &o->dir, o->fig_dir, o->format, a, e);
 	if (rc == 0)
-		warn_invalid(&job.all, &plot);
+		warn_verdicts(&job.all, &plot);
 	if (rc == 0)
 		rc = frame_group_by(&job.all, &fig_by, &groups, a, e);
 	for (size_t i = 0; rc == 0 && i < groups.n; i++)
@@ -576,6 +603,9 @@ static int pareto_all(const struct pareto_opts *o, struct arena *a, struct err *
 		cli_warn(line.data);
 		buf_reset(&line);
 	}
+	if (rc == 0)
+		warn_degraded(p.n_degraded, p.n_by[SWEEP_USERS_ASKED] + p.n_by[SWEEP_USERS_RATE] +
+				       p.n_by[SWEEP_USERS_PEAK]);
 	if (rc == 0 && p.n_skipped) {
 		buf_printf(&line, "Skipped %zu runs without a user count (`max_concurrency` or "
 			   "`max_concurrent_requests`).", p.n_skipped);
@@ -755,11 +785,8 @@ static void say_left_out(const struct result_plot_told *t, const struct result_p
 	if (text.len)
 		cli_warn(text.data);
 	buf_reset(&text);
-	if (t->n_degraded)
-		buf_printf(&text, "%zu of the results that are drawn are DEGRADED", t->n_degraded);
-	if (text.len)
-		cli_warn(text.data);
 	buf_release(&text);
+	warn_degraded(t->n_degraded, t->n - t->n_incomplete - (p->has_invalid ? 0 : t->n_invalid));
 }
 
 static int draw_result(const struct plot_results_opts *o, struct figure *f, unsigned formats,

@@ -660,7 +660,7 @@ static void read_line(const struct suite_member *m, struct points_line *line, st
 	struct arena own = { 0 };
 	const struct json_value *row, *v = result_json(m->path, DOCUMENT_BYTES_MAX, &own, NULL);
 
-	*line = (struct points_line){ .name = m->label, .state = "not run" };
+	*line = (struct points_line){ .name = m->label, .group = m->x.name, .state = "not run" };
 	if (v) {
 		row = document_row(v, &own);
 		line->record = row ? reduced(row, a) : NULL;
@@ -714,20 +714,34 @@ static bool has_several(const struct suite *s)
 	return false;
 }
 
-static void add_next(const struct suite *s, const struct suite_tally *tally,
-		     const struct points_best *best, struct buf *out)
+/* A result that has no throughput: of an engine's latency or start. */
+static bool has_result(const struct points_table *all)
 {
+	for (size_t i = 0; i < all->n; i++)
+		if (all->line[i].record)
+			return true;
+	return false;
+}
+
+static void add_next(const struct params *p, const struct suite_tally *tally,
+		     const struct points_table *all, const struct points_best *best,
+		     struct buf *out)
+{
+	const struct suite *s = p->s;
+
 	if (tally->left)
 		buf_printf(out, "Next: run the same command with --resume to run the %zu without a "
 				"complete result\n",
 			   tally->left + tally->partial + tally->failed);
-	else if (!best->n)
+	else if (!best->n && has_result(all) && p->n)
+		buf_printf(out, "Next: profllm bench compare %s --by %s\n", s->output, p->v[0].title);
+	else if (!best->n && !has_result(all))
 		buf_printf(out, "Next: no experiment has a result; \"error\" in %s and the logs in %s "
 			   "say why\n", s->output, s->folder);
-	else if (best->at == SIZE_MAX)
+	else if (best->n && best->at == SIZE_MAX)
 		buf_printf(out, "Next: quote none of these numbers; \"trust\" in %s lists the reasons "
 			   "and docs/guide/troubleshooting.md what helps\n", s->output);
-	else if (has_several(s))
+	else if (best->n && has_several(s))
 		buf_printf(out, "Next: profllm bench plot %s\n", s->output);
 	else
 		buf_printf(out, "Next: profllm bench compare EARLIER.json %s\n", s->output);
@@ -766,7 +780,7 @@ void suite_table(const struct suite *s, const struct suite_tally *tally,
 		points_say_best(&all, &best, ranked[k - 1].key, ranked[k - 1].what,
 				ranked[k - 1].unit, &a, &out->text);
 	buf_add_str(&out->text, against->text);
-	add_next(s, tally, &best, &out->next);
+	add_next(&params, tally, &all, &best, &out->next);
 done:
 	redact_tail(&out->text, 0, REDACT_SETTINGS);
 	redact_tail(&out->csv, 0, REDACT_SETTINGS);

@@ -28,7 +28,9 @@ static bool is_bookkeeping(const char *key)
 {
 	static const char *const name[] = {
 		"date", "run_number", "_benchmark_name", "label", "endpoint_type", "tokenizer_id",
-		"rps_change_events", "num_requests", "total_num_tokens", "tags", "percentiles", "seed",
+		"rps_change_events", "total_num_tokens", "tags", "percentiles", "seed", "timestamp",
+		"tokenizer", "cold_startup_percentiles", "cold_compilation_percentiles",
+		"warm_startup_percentiles", "warm_compilation_percentiles",
 	};
 
 	for (size_t i = 0; i < sizeof(name) / sizeof(*name); i++)
@@ -115,6 +117,7 @@ static bool is_workload(const char *key)
 		"timed_trace_", "trace_", "input_len", "output_len", "ignore_eos", "multi_turn",
 		"per_turn_", "conversations_", "max_sessions", "user_centric_rate", "num_users",
 		"think_time", "tool_time", "structured_", "constraint_form", "repeat_count",
+		"num_requests", "batch_size", "use_beam_search",
 	};
 
 	return starts_with_any(key, word, sizeof(word) / sizeof(*word));

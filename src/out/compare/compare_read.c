@@ -60,6 +60,93 @@ static unsigned session_of_document(struct compare_side *s, const struct json_va
 	return ++s->sessions;
 }
 
+/* ---- runs of an engine without a server (docs/guide/offline.md) ---- */
+
+static bool is_of_engine(const struct json_value *record)
+{
+	return json_get(json_get(record, "profllm"), "engine");
+}
+
+/* Whether the run started the engine itself; behind a URL it may serve several runs. */
+static bool has_own_engine(const struct json_value *record)
+{
+	const struct json_value *ours = json_get(record, "profllm");
+	struct str none = { 0 };
+
+	return is_of_engine(record) &&
+	       (!str_is(json_text(json_get(ours, "backend"), none), "http") ||
+		str_is(json_text(json_get(ours, "command"), none), "startup"));
+}
+
+/* Adds a member unless the object has it. */
+static void put_new(struct json_value *object, struct str key, struct json_value v)
+{
+	for (size_t i = 0; i < object->count; i++)
+		if (str_eq(object->key[i], key))
+			return;
+	object->key[object->count] = key;
+	object->item[object->count++] = v;
+}
+
+/* "--max-num-seqs 4", "--max-num-seqs=4": max_num_seqs is "4"; a flag alone is "True". */
+static void put_engine_args(struct bench_comparison *c, struct json_value *to,
+			    const struct json_value *args)
+{
+	for (size_t i = 0; args && args->kind == JSON_ARRAY && i < args->count; i++) {
+		struct json_value v = { .kind = JSON_STRING, .text = STR("True") };
+		struct str rest = json_text(&args->item[i], STR("")), name;
+		bool has_value = memchr(rest.p, '=', rest.n);
+		char *key;
+
+		if (!str_starts(rest, STR("--")))
+			continue;
+		name = str_cut(&rest, '=');
+		key = arena_text(c->a, (struct str){ name.p + 2, name.n - 2 });
+		for (char *p = key; *p && *p != '.'; p++)
+			*p = *p == '-' ? '_' : *p;
+		if (has_value)
+			v.text = rest;
+		else if (i + 1 < args->count &&
+			 !str_starts(json_text(&args->item[i + 1], STR("")), STR("--")))
+			v.text = json_text(&args->item[++i], STR(""));
+		put_new(to, strcmp(key, "model") == 0 ? STR("model_id") : str_of(key), v);
+	}
+}
+
+/*
+ * A result with its load and its engine's arguments as members, where those of servers have them:
+ * runs that differ in these are not repeats.
+ */
+static const struct json_value *with_setup(struct bench_comparison *c, const struct json_value *r)
+{
+	static const struct { const char *ours, *as; } load[] = {
+		{ "dataset", "dataset_name" }, { "random_input_len", "random_input_len" },
+		{ "random_output_len", "random_output_len" },
+		{ "random_prefix_len", "random_prefix_len" }, { "repeat_count", "repeat_count" },
+		{ "batch_size", "batch_size" }, { "input_len", "input_len" },
+		{ "output_len", "output_len" }, { "n", "n" },
+		{ "is_beam_search", "use_beam_search" }, { "async_engine", "async_engine" },
+		{ "finished_requests", "completed" }, { "total_prompt_tokens", "total_input_tokens" },
+		{ "total_output_tokens", "total_output_tokens" },
+	};
+	const struct json_value *ours = json_get(r, "profllm"), *v;
+	const struct json_value *args = json_get(ours, "engine_args");
+	size_t n_load = sizeof(load) / sizeof(*load);
+	size_t room = r->count + n_load + (args && args->kind == JSON_ARRAY ? args->count : 0);
+	struct json_value *out = arena_alloc(c->a, sizeof(*out));
+
+	*out = (struct json_value){ .kind = JSON_OBJECT };
+	out->key = arena_alloc(c->a, (room + 1) * sizeof(*out->key));
+	out->item = arena_alloc(c->a, (room + 1) * sizeof(*out->item));
+	for (size_t i = 0; i < r->count; i++)
+		put_new(out, r->key[i], r->item[i]);
+	for (size_t i = 0; i < n_load; i++)
+		if ((v = json_get(ours, load[i].ours)) && v->kind != JSON_NULL)
+			put_new(out, str_of(load[i].as), *v);
+	put_engine_args(c, out, args);
+	return out;
+}
+
 /* Adds the results of a file; notes those that must not count. Returns the number, or -1. */
 static int add_file(struct bench_comparison *c, struct compare_side *s, const char *path,
 		    unsigned session, struct err *e)
@@ -71,14 +158,17 @@ static int add_file(struct bench_comparison *c, struct compare_side *s, const ch
 		return -1;
 	path = arena_text(c->a, str_of(path));
 	for (size_t i = 0; i < f.n; i++) {
-		if (!result_is_record(f.row[i]))
+		const struct json_value *row = f.row[i];
+
+		if (!result_is_record(row))
 			continue;
-		if (json_bool(frame_value(f.row[i], STR("profllm.profiled")), false)) {
+		if (json_bool(frame_value(row, STR("profllm.profiled")), false)) {
 			compare_note(c, "%s was profiled and is left out", path);
 			continue;
 		}
-		add_run(c, s, f.row[i], path,
-			session ? session : session_of_document(s, f.row[i], path));
+		add_run(c, s, is_of_engine(row) ? with_setup(c, row) : row, path,
+			has_own_engine(row) ? ++s->sessions :
+			session ? session : session_of_document(s, row, path));
 		n++;
 	}
 	return n;
@@ -290,8 +380,7 @@ int compare_read(struct bench_comparison *c, const char *path, struct err *e)
 	if (rc < 0)
 		return -1;
 	if (s->n == 0)
-		return err_set(e, ERR_NO_RESULTS, "%s holds no result of a benchmark (--save-result writes "
-			       "one; profllm ingest reads those of other tools)", path);
+		return frame_refuse(path, c->a, e);
 	c->n_sides++;
 	return 0;
 }

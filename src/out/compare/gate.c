@@ -245,6 +245,28 @@ static bool is_invalid(const struct json_value *record, const char *key, struct 
 	return true;
 }
 
+/* Why the value is DEGRADED; NULL: it is not. */
+static const char *why_degraded(const struct json_value *record, const char *key, struct arena *a)
+{
+	const struct json_value *reasons = json_get(json_get(record, "profllm"), "reasons");
+
+	if (result_verdict(record, str_of(key)) != RESULT_DEGRADED)
+		return NULL;
+	for (size_t i = 0; reasons && reasons->kind == JSON_ARRAY && i < reasons->count; i++)
+		if (result_reason_degrades(&reasons->item[i], str_of(key)))
+			return arena_text(a, json_text(json_get(&reasons->item[i], "text"), STR("")));
+	return NULL;
+}
+
+static void judge_value(const struct gate *g, const struct json_value *record, double v,
+			const char *where, struct gate_log *log)
+{
+	gate_log_add(log, g->text, where, gate_is_beyond(g, v) ? GATE_FAILED : GATE_PASSED,
+		     "%s is %s (limit %s)", g->key, gate_value(g->key, v, g->limit, log->a),
+		     gate_value(g->key, g->limit, NAN, log->a));
+	log->item[log->n - 1].degraded = why_degraded(record, g->key, log->a);
+}
+
 static void judge_one(const struct gate *g, const struct json_value *record, const char *where,
 		      struct gate_log *log)
 {
@@ -264,9 +286,7 @@ static void judge_one(const struct gate *g, const struct json_value *record, con
 		gate_log_add(log, g->text, where, GATE_UNJUDGED, "%s is INVALID in this run: %.*s",
 			     g->key, (int)why.n, why.p);
 	else
-		gate_log_add(log, g->text, where, gate_is_beyond(g, v) ? GATE_FAILED : GATE_PASSED,
-			     "%s is %s (limit %s)", g->key, gate_value(g->key, v, g->limit, log->a),
-			     gate_value(g->key, g->limit, NAN, log->a));
+		judge_value(g, record, v, where, log);
 }
 
 /* True for a condition on the number of failed requests. */
@@ -377,6 +397,30 @@ static void add_sum(const struct gate_log *log, struct buf *out)
 		buf_add_text(out, " (--allow-unjudged accepts that)");
 }
 
+/* "note: 2 of these values are DEGRADED; p99_ttft_ms>5 in a: REASON". */
+static void add_degraded(const struct gate_log *log, struct buf *out)
+{
+	const struct gate_case *first = NULL;
+	size_t n = 0;
+
+	for (size_t i = log->n; i-- > 0;)
+		if (log->item[i].degraded) {
+			first = &log->item[i];
+			n++;
+		}
+	if (n)
+		buf_printf(out, "note: %zu of these values %s DEGRADED; %s%s%s: %s\n", n,
+			   n == 1 ? "is" : "are", first->condition, *first->where ? " in " : "",
+			   first->where, first->degraded);
+}
+
+/* What files have of a case; lines have it once for all cases. */
+static const char *full_text(const struct gate_case *c, struct arena *a)
+{
+	return c->degraded ? arena_printf(a, "%s; the value is DEGRADED: %s", c->text, c->degraded)
+			   : c->text;
+}
+
 void gate_lines(const struct gate_log *log, struct buf *out)
 {
 	for (size_t i = 0; i < log->n; i++) {
@@ -393,6 +437,7 @@ void gate_lines(const struct gate_log *log, struct buf *out)
 		return;
 	add_sum(log, out);
 	buf_add_char(out, '\n');
+	add_degraded(log, out);
 }
 
 /* ---- for programs ---- */
@@ -430,12 +475,12 @@ static void add_case(const struct gate_log *log, const struct gate_case *c, cons
 	buf_release(&name);
 	if (c->outcome == GATE_PASSED) {
 		buf_add_text(out, ">\n    <system-out>");
-		add_xml(out, c->text);
+		add_xml(out, full_text(c, log->a));
 		buf_add_text(out, "</system-out>\n  </testcase>\n");
 		return;
 	}
 	buf_printf(out, ">\n    <%s", element);
-	add_attribute(out, "message", c->text);
+	add_attribute(out, "message", full_text(c, log->a));
 	buf_add_text(out, "/>\n  </testcase>\n");
 }
 
@@ -479,7 +524,7 @@ void gate_markdown(const struct gate_log *log, const char *title, struct buf *ou
 		if (has_where)
 			grid_add(&g, c->where);
 		grid_add(&g, gate_outcome_name(c->outcome));
-		grid_add(&g, c->text);
+		grid_add(&g, full_text(c, &a));
 	}
 	grid_markdown(&g, out);
 	buf_add_char(out, '\n');

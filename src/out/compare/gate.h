@@ -63,6 +63,7 @@ struct gate_case {
 	const char *where;           /* "run3.json at max_concurrency=8"; "": there is only one */
 	const char *text;            /* "p99_ttft_ms is 312 ms (limit 200 ms)", or why not judged */
 	enum gate_outcome outcome;
+	const char *degraded;        /* why the value is DEGRADED; NULL: it is not */
 };
 
 struct gate_log {

@@ -120,6 +120,11 @@ static double counted(const struct points_line *line, const char *key)
 	return !isnan(v) && result_verdict(line->record, str_of(key)) == RESULT_INVALID ? NAN : v;
 }
 
+static bool is_repeat(const struct points_line *a, const struct points_line *b)
+{
+	return a->group && b->group && strcmp(a->group, b->group) == 0;
+}
+
 /* For metrics with an interval: how far the best is ahead of the next one. */
 static void say_lead(const struct points_table *p, const struct points_best *best, const char *key,
 		     double low, const char *high, struct buf *out)
@@ -127,7 +132,8 @@ static void say_lead(const struct points_table *p, const struct points_best *bes
 	const struct points_line *next = NULL;
 
 	for (size_t i = 0; i < p->n; i++)
-		if (i != best->at && !isnan(counted(&p->line[i], key)) &&
+		if (i != best->at && !is_repeat(&p->line[i], &p->line[best->at]) &&
+		    !isnan(counted(&p->line[i], key)) &&
 		    (!next || counted(&p->line[i], key) > number(next, key)))
 			next = &p->line[i];
 	if (next)
@@ -137,7 +143,13 @@ static void say_lead(const struct points_table *p, const struct points_best *bes
 			   ? "do not overlap" : "overlap, so this is not certain");
 }
 
-/* For others: which others single runs do not tell apart from it. */
+static bool is_level(const struct points_table *p, const struct points_best *best, const char *key,
+		     size_t line)
+{
+	return counted(&p->line[line], key) >= best->value * (1 - POINTS_LEVEL);
+}
+
+/* For others: which others single runs do not tell apart from it, each with its repeats once. */
 static void say_level(const struct points_table *p, const struct points_best *best, const char *key,
 		      struct buf *out)
 {
@@ -145,11 +157,14 @@ static void say_level(const struct points_table *p, const struct points_best *be
 	size_t n = 0;
 
 	for (size_t i = 0; i < p->n; i++) {
-		if (i == best->at ||
-		    !(counted(&p->line[i], key) >= best->value * (1 - POINTS_LEVEL)))
-			continue;
-		if (n++ < LEVEL_NAMES_MAX)
-			buf_printf(&names, "%s%s", n > 1 ? ", " : "", p->line[i].name);
+		const struct points_line *line = &p->line[i];
+		bool is_known = i == best->at || is_repeat(line, &p->line[best->at]);
+
+		for (size_t k = 0; k < i; k++)
+			is_known |= is_repeat(line, &p->line[k]) && is_level(p, best, key, k);
+		if (!is_known && is_level(p, best, key, i) && n++ < LEVEL_NAMES_MAX)
+			buf_printf(&names, "%s%s", n > 1 ? ", " : "",
+				   line->group ? line->group : line->name);
 	}
 	if (n > LEVEL_NAMES_MAX)
 		buf_printf(&names, " and %zu more", n - LEVEL_NAMES_MAX);

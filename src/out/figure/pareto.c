@@ -211,6 +211,7 @@ static int prepare_one(struct sweep_pareto *p, const struct json_value *record,
 	if (gpus_of(record, o, &gpus, e) < 0)
 		return -1;
 	p->n_by[kind]++;
+	p->n_degraded += result_verdict(record, str_of(*key)) == RESULT_DEGRADED;
 	return frame_add(&p->points, extended(record, (struct added[]){
 		{ "tokens_per_user", throughput / users }, { "tokens_per_gpu", throughput / gpus },
 		{ "user_count_estimate", users }, { "gpu_count", gpus } }, 4, a), "pareto", a, e);

@@ -79,6 +79,7 @@ struct sweep_pareto {
 	size_t n_frontier;
 	size_t n_skipped;          /* without users */
 	size_t n_invalid;          /* left out: output_throughput is INVALID */
+	size_t n_degraded;         /* runs that count although it is DEGRADED */
 	size_t n_by[SWEEP_USERS_KINDS];
 };
 

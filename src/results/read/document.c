@@ -206,3 +206,16 @@ const struct json_value *document_row(const struct json_value *v, struct arena *
 	put(row, STR("profllm"), ours(v, results, a));
 	return row;
 }
+
+const char *document_failure(const struct json_value *v, struct arena *a)
+{
+	const struct json_value *error = json_get(v, "error");
+	struct str stage = json_text(json_get(error, "stage"), STR(""));
+	struct str reason = json_text(json_get(error, "reason"), STR("no reason is recorded"));
+
+	if (str_is(json_text(json_get(v, "status"), STR("")), "running"))
+		return "it has not ended: it is still running, or it was interrupted and profllm run "
+		       "with --resume runs it again";
+	return arena_printf(a, "it failed%s%.*s: %.*s", stage.n ? " in the stage " : "", (int)stage.n,
+			    stage.p, (int)reason.n, reason.p);
+}

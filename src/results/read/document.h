@@ -23,3 +23,5 @@
 bool document_is(const struct json_value *v);
 /* NULL: the experiment has no results. Values are borrowed from v. */
 const struct json_value *document_row(const struct json_value *v, struct arena *a);
+/* "failed in the stage ready: REASON", of a document without results. In the arena. */
+const char *document_failure(const struct json_value *v, struct arena *a);

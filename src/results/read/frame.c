@@ -130,6 +130,23 @@ static void drop_others(struct frame *f, size_t from)
 	f->n = n;
 }
 
+int frame_refuse(const char *path, struct arena *a, struct err *e)
+{
+	const struct json_value *v = file_is_dir(path) ? NULL :
+		result_json(path, FRAME_FILE_BYTES_MAX, a, NULL);
+	const struct json_value *suite = v ? result_suite(v) : NULL;
+	bool is_suite = suite && suite->kind == JSON_ARRAY && suite->count;
+
+	if (is_suite && document_is(&suite->item[0]))
+		return err_set(e, ERR_RUN, "none of the %zu experiments of %s has a result. The first "
+			       "one: %s", suite->count, path, document_failure(&suite->item[0], a));
+	if (v && document_is(v))
+		return err_set(e, ERR_RUN, "the experiment of %s has no result: %s", path,
+			       document_failure(v, a));
+	return err_set(e, ERR_NO_RESULTS, "%s holds no result of a benchmark (--save-result writes one; "
+		       "profllm ingest reads those of other tools)", path);
+}
+
 int frame_read_results(struct frame *f, const char *path, struct arena *a, struct err *e)
 {
 	struct result_files files = { 0 };
@@ -148,9 +165,7 @@ int frame_read_results(struct frame *f, const char *path, struct arena *a, struc
 	if (rc < 0)
 		return -1;
 	drop_others(f, before);
-	return f->n > before ? 0 : err_set(e, ERR_NO_RESULTS, "%s holds no result of a benchmark "
-					   "(--save-result writes one; profllm ingest reads those of "
-					   "other tools)", path);
+	return f->n > before ? 0 : frame_refuse(path, a, e);
 }
 
 /* ---- values ---- */

@@ -42,6 +42,8 @@ int frame_read_sweep(struct frame *f, const char *dir, struct arena *a, struct e
  * a folder: every summary.json below it, else results among its *.json files. ERR_RUN: none.
  */
 int frame_read_results(struct frame *f, const char *path, struct arena *a, struct err *e);
+/* The error of a place without results: -1 with e, which says why experiments have none. */
+int frame_refuse(const char *path, struct arena *a, struct err *e);
 /* One JSON record per line, as written by `profllm export`. what names the source. */
 int frame_read_lines(struct frame *f, struct str text, const char *what, struct arena *a,
 		     struct err *e);

@@ -69,3 +69,5 @@ void result_verdict_text(const struct json_value *record, struct buf *out);
  * "spoils" spoils everything.
  */
 bool result_reason_spoils(const struct json_value *reason, struct str key);
+/* Whether it makes that value DEGRADED. */
+bool result_reason_degrades(const struct json_value *reason, struct str key);

@@ -96,12 +96,22 @@ static bool is_spoiled_by(const struct json_value *reason, struct str key)
 	return false;
 }
 
-bool result_reason_spoils(const struct json_value *reason, struct str key)
+static bool lowers(const struct json_value *reason, struct str key, enum result_verdict to)
 {
 	enum result_verdict level;
 
-	return result_verdict_read(json_get(reason, "level"), &level) && level == RESULT_INVALID &&
+	return result_verdict_read(json_get(reason, "level"), &level) && level == to &&
 	       is_spoiled_by(reason, key);
+}
+
+bool result_reason_spoils(const struct json_value *reason, struct str key)
+{
+	return lowers(reason, key, RESULT_INVALID);
+}
+
+bool result_reason_degrades(const struct json_value *reason, struct str key)
+{
+	return lowers(reason, key, RESULT_DEGRADED);
 }
 
 bool result_is_unmeasured(const struct json_value *record, struct str key)
