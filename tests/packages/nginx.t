@@ -54,7 +54,7 @@ is(curl('-o', '/dev/null', '-w', '%{http_code}', @token, "$url/metrics")->{out},
 
 # The first page of three people of one address: their browsers ask for all its files at once, over HTTP/2.
 my ($asset) = curl("$url/")->{out} =~ m{"(/assets/[^"]+\.js)"};
-my $codes = curl('--http2', '--parallel', '--parallel-max', 60, '--parallel-immediate', '-w', 'code %{http_code}\n',
+my $codes = curl(qw(--http2 --parallel --parallel-max 60 --parallel-immediate -w), 'code %{http_code}\n',
 	map { ("$url$asset", '-o', '/dev/null') } 1 .. 150)->{out};
 my %files;
 $files{$_}++ for $codes =~ /^code (\d+)$/mg;
