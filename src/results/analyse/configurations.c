@@ -735,11 +735,9 @@ struct setup_point *setups_points(const struct setups *s, const bool *counts, si
 
 /* ---- runs of a median that are no repeats ---- */
 
-#define TAGS_MAX 8         /* that are looked at */
 #define TAG_VALUES_MAX 24  /* more are dates and numbers of runs */
 
-/* Tags that make no configuration, such as names that users give to what they compare. */
-static size_t tags_of(const struct analyse_request *r, struct str out[static TAGS_MAX])
+size_t tags_of(const struct analyse_request *r, struct str out[static TAGS_MAX])
 {
 	size_t count, n = 0;
 	const struct column_info *info = index_columns(r->view, &count);
@@ -756,15 +754,17 @@ struct joined { uint32_t values; bool is_repeated; };
 
 _Static_assert(TAG_VALUES_MAX + 1 < 32, "a bit for each value, and one for none");
 
-/*
- * Whether rows that are joined, with equal cells, differ in a tag, two with one value and another
- * with another: a value for each run is a number of repeats.
- */
-static bool is_mixed(const uint32_t *group, const uint32_t *cell, const struct value *tag, size_t n,
-		     struct joined *of, struct arena *a)
+bool tag_is_mixed(const uint32_t *group, const uint32_t *cell, const struct value *tag, size_t n,
+		  struct arena *a)
 {
 	struct coder *c = mem_alloc(sizeof(*c));
+	size_t most = 0;
+	struct joined *of;
 	bool out = false;
+
+	for (size_t i = 0; i < n; i++)
+		most = cell[i] > most ? cell[i] : most;
+	of = mem_array(most + 1, sizeof(*of));
 
 	for (size_t i = 0; i < n && !out && c->n < 32; i++) {
 		struct joined *j = &of[cell[i]];
@@ -778,6 +778,7 @@ static bool is_mixed(const uint32_t *group, const uint32_t *cell, const struct v
 	}
 	map_release(&c->map);
 	buf_release(&c->key);
+	free(of);
 	free(c);
 	return out;
 }
@@ -785,13 +786,15 @@ static bool is_mixed(const uint32_t *group, const uint32_t *cell, const struct v
 struct str tags_mixed(const struct analyse_request *r, const struct filter *given,
 		      const uint32_t *group, const uint32_t *place, size_t n)
 {
+	size_t n_tags, n_joined = 0;
 	const uint32_t *cell = group;
 	struct str tag[TAGS_MAX], found = STR("");
-	size_t n_tags = tags_of(r, tag), most = 0, n_joined = 0;
 	struct filter *f = (struct filter *)given;
-	struct joined *of;
 	struct err none = { 0 };
 
+	for (size_t i = 0; i < n; i++)
+		n_joined += group[i] != 0;
+	n_tags = n_joined > 1 ? tags_of(r, tag) : 0;
 	if (!n_tags || (!f && filter_read(json_get(r->body, "filter"), "/filter", r->arena, &f,
 					  &none) < 0))
 		return found;
@@ -802,26 +805,17 @@ struct str tags_mixed(const struct analyse_request *r, const struct filter *give
 		setups_refine(both, place, n);
 		cell = both;
 	}
-	for (size_t i = 0; i < n; i++) {
-		most = cell[i] > most ? cell[i] : most;
-		n_joined += group[i] != 0;
-	}
-	if (n_joined < 2)
-		return found;
-	of = mem_array(most + 1, sizeof(*of));
 	for (size_t c = 0; c < n_tags && !found.n; c++) {
 		struct arena scratch = { 0 }; /* the texts of values are the view's */
 		struct value *v;
 		int64_t *id;
 		size_t rows;
 
-		memset(of, 0, (most + 1) * sizeof(*of));
 		if (index_select(r->view, f, 0, &tag[c], 1, &scratch, &id, &rows, &v, &none) == 0 &&
-		    rows == n && is_mixed(group, cell, v, n, of, &scratch))
+		    rows == n && tag_is_mixed(group, cell, v, n, &scratch))
 			found = tag[c];
 		arena_release(&scratch);
 	}
-	free(of);
 	return found;
 }
 
