@@ -509,6 +509,20 @@ static void newest_commit(void **state)
 	rig_near(v, "n", 12);
 	assert_true(rig_has_note(v, "too few to judge: the numbers are over all versions"));
 	rig_end(&r);
+	/* A version that only the user's --metadata says. */
+	rig_begin(&r);
+	for (int i = 0; i < 36; i++) {
+		bool is_old = i >= 12;
+
+		rig_text(&r, "tags.version", is_old ? "v1.2" : "v1.3");
+		rig_number(&r, "timestamp", is_old ? 1 : 2);
+		put_load(&r, &(struct load){ "A", i % 3 + 1, 4 << i % 2, 64, is_old ? 9 : 3, 100, 0 });
+	}
+	v = rig_ask(&r, analyse_capacity, ASK);
+	rig_same(v, "configurations/0/version", "v1.3");
+	assert_true(rig_has_note(v, "configurations use their newest version (v1.3); 24 runs of other "
+				    "versions (v1.2) are left out"));
+	rig_end(&r);
 }
 
 static void capacity(void **state)

@@ -551,6 +551,8 @@ struct reach { uint32_t place; bool is_seen, is_wide; };
 
 struct newest {
 	const struct value *at, *release, *commit; /* columns of rows */
+	const struct value *other; /* other names of versions, such as tags.version: n_other columns */
+	size_t n_other, n_rows;
 	const uint32_t *version;   /* of each row; equal codes are equal versions */
 	const uint32_t *place;     /* of each row; NULL: a version may have a single place */
 	const bool *counts;        /* of each row; NULL: all do */
