@@ -67,8 +67,13 @@ my %value = ('${STORE}' => 'sqlite:runs.db', '$OPTIONS' => $options, '%d/tokens'
 $command =~ s/(\$\{STORE\}|\$OPTIONS|%d\/tokens)/$value{$1}/g;
 is(run(args => [split(' ', $command), '--show-config'])->{status}, 0,
 	'the service starts what the dashboard takes');
+my ($by_hand) = slurp("$top/docs/operate.md") =~ /^```text\n(\[Unit\]\n.*?)^```$/ms;
+for ($unit, $by_hand) {
+	like($_, qr/^PrivateTmp=yes$/m, 'experiments have a folder for temporary files: all else is read-only')
+		if /^ProtectSystem=strict$/m;
+}
 SKIP: {
-	skip 'there is no systemd-analyze', 2 unless -x '/usr/bin/systemd-analyze';
+	skip 'there is no systemd-analyze', 3 unless -x '/usr/bin/systemd-analyze';
 	mkdir 'units';
 	spew('units/profllm-dashboard.service', $unit =~ s,/usr/bin/profllm,/bin/true,r);
 	$r = run(command => [qw(systemd-analyze verify --man=no units/profllm-dashboard.service)]);
@@ -77,6 +82,9 @@ SKIP: {
 	$r = run(command => [qw(systemd-analyze security --offline=true --threshold=25
 		units/profllm-dashboard.service)]);
 	is($r->{status}, 0, 'which is exposed by 2.5 of 10 at most') or diag($r->{out}, $r->{err});
+	spew('units/profllm.service', $by_hand =~ s,/usr/local/bin/profllm,/bin/true,r);
+	$r = run(command => [qw(systemd-analyze verify --man=no units/profllm.service)]);
+	unlike("$r->{out}$r->{err}", qr/profllm\.service/, 'nor with the unit of docs/operate.md');
 }
 
 # ---- bill of materials, images ----

@@ -52,6 +52,14 @@ like(curl('-o', '/dev/null', '-w', '%{redirect_url}', "http://bench.example:$pla
 is(curl('-o', '/dev/null', '-w', '%{http_code}', @token, "$url/metrics")->{out}, 403,
 	'/metrics is not for visitors');
 
+# The first page of three people of one address: their browsers ask for all its files at once, over HTTP/2.
+my ($asset) = curl("$url/")->{out} =~ m{"(/assets/[^"]+\.js)"};
+my $codes = curl(qw(--http2 --parallel --parallel-max 60 --parallel-immediate -w), 'code %{http_code}\n',
+	map { ("$url$asset", '-o', '/dev/null') } 1 .. 150)->{out};
+my %files;
+$files{$_}++ for $codes =~ /^code (\d+)$/mg;
+is_deeply(\%files, { 200 => 150 }, 'none of the files of a page is refused');
+
 # An upload of more than the 4 MiB that other requests may have.
 spew('big.json', '{"x": "' . 'y' x (6 << 20) . '"}');
 is(curl(@token, '-o', '/dev/null', '-w', '%{http_code}', '-F', 'file=@big.json',

@@ -361,6 +361,18 @@ static void no_part(void **state)
 	assert_false(rig_has_note(v, "A mixes runs"));
 	assert_true(rig_has_note(v, "B mixes runs of 2 values of environment.server.version"));
 	rig_end(&r);
+	/* Repeats that differ in a name of the user; one for each repeat is a number of repeats. */
+	rig_begin(&r);
+	for (int i = 0; i < 6; i++) {
+		rig_text(&r, "tags.variant", i < 3 || i == 5 ? "base" : "new");
+		rig_text(&r, "tags.run", (const char *[]){ "1", "2", "3" }[i % 3]);
+		put(&r, &(struct run){ i < 3 ? "a" : "b", NULL, NULL, 100, 50, 1, 1, 0, 0 }, 0);
+	}
+	v = rig_ask(&r, analyse_compare, "{" AB "}");
+	assert_true(rig_has_note(v, "B mixes runs of 2 values of tags.variant"));
+	assert_false(rig_has_note(v, "A mixes runs"));
+	assert_false(rig_has_note(v, "tags.run"));
+	rig_end(&r);
 	/* A third group that nothing is compared with had another load. */
 	rig_begin(&r);
 	for (int load = 1; load <= 2; load++)

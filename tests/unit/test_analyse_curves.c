@@ -415,6 +415,18 @@ static void noise(void **state)
 	v = rig_ask(&r, analyse_curves, "{}");
 	rig_same(v, "sentence", "b leads or is level at every speed per user.");
 	rig_end(&r);
+	/* Neither leads where its points are a per cent to the right of the other's. */
+	rig_begin(&r);
+	for (int k = 0; k < 4; k++) {
+		double user = 200 - 45 * k, gpu_rate = 50 + 300 * k, more = k % 2 ? 1.008 : 0.992;
+
+		make(&r, (struct made){ .gpu = "a", .load = 1 << k, .user = user, .gpu_rate = gpu_rate });
+		make(&r, (struct made){ .gpu = "b", .load = 1 << k, .user = user * more,
+					.gpu_rate = gpu_rate / more });
+	}
+	v = rig_ask(&r, analyse_curves, "{}");
+	rig_same(v, "sentence", "a and b are level at every speed per user.");
+	rig_end(&r);
 }
 
 /* A limit on the requests at once, and a sweep over rates below it: as many points as rates. */

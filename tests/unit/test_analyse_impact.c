@@ -234,6 +234,41 @@ static void changes_with(void **state)
 	rig_end(&r);
 }
 
+/*
+ * A name that the user gave is matched, too, where nothing that was configured splits the runs as
+ * it does; a note says that the other steps join its values. The load is named, not the requests.
+ */
+static void names_of_users(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+	size_t n;
+
+	(void)state;
+	rig_begin(&r);
+	for (int load = 1; load <= 4; load++)
+		for (int i = 0; i < 4; i++) {
+			rig_number(&r, "benchmark.num_prompts", 10 * load);
+			rig_number(&r, "benchmark.max_concurrency", load);
+			rig_text(&r, "tags.load", (const char *[]){ "", "a", "b", "c", "d" }[load]);
+			rig_text(&r, "tags.variant", i % 2 ? "fp8" : "bf16");
+			rig_number(&r, "request_throughput", pow(10, load) * (i % 2 ? 1.3 : 1) *
+				   (i > 1 ? 1.01 : 1));
+			rig_run(&r, 0);
+		}
+	v = rig_ask(&r, analyse_impact, "{\"metric\": \"request_throughput\"}");
+	rig_same(v, "parameters/0/column", "benchmark.max_concurrency");
+	n = rig_count(v, "matched");
+	assert_int_equal(n, 1);
+	rig_same(v, "matched/0/column", "tags.variant");
+	rig_near(v, "matched/0/effect", 0.3);
+	rig_near(v, "matched/0/pairs", 4);
+	rig_same(named(v, "tags.variant"), "note",
+		 "little next to what the others change; with everything else equal it matters");
+	assert_true(rig_has_note(v, "values are means over runs that differ in tags.variant"));
+	rig_end(&r);
+}
+
 /* Failed runs and INVALID values explain nothing, and are no size's median. */
 static void only_valid(void **state)
 {
@@ -473,6 +508,20 @@ static void newest_commit(void **state)
 		    "\"server.tensor_parallel_size\", \"in\": [1]}}");
 	rig_near(v, "n", 12);
 	assert_true(rig_has_note(v, "too few to judge: the numbers are over all versions"));
+	rig_end(&r);
+	/* A version that only the user's --metadata says. */
+	rig_begin(&r);
+	for (int i = 0; i < 36; i++) {
+		bool is_old = i >= 12;
+
+		rig_text(&r, "tags.version", is_old ? "v1.2" : "v1.3");
+		rig_number(&r, "timestamp", is_old ? 1 : 2);
+		put_load(&r, &(struct load){ "A", i % 3 + 1, 4 << i % 2, 64, is_old ? 9 : 3, 100, 0 });
+	}
+	v = rig_ask(&r, analyse_capacity, ASK);
+	rig_same(v, "configurations/0/version", "v1.3");
+	assert_true(rig_has_note(v, "configurations use their newest version (v1.3); 24 runs of other "
+				    "versions (v1.2) are left out"));
 	rig_end(&r);
 }
 
@@ -839,7 +888,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plan), cmocka_unit_test(ranges), cmocka_unit_test(many_columns),
-		cmocka_unit_test(changes_with), cmocka_unit_test(only_valid),
+		cmocka_unit_test(changes_with), cmocka_unit_test(names_of_users), cmocka_unit_test(only_valid),
 		cmocka_unit_test(impact_corners),
 		cmocka_unit_test(scaling), cmocka_unit_test(capacity),
 		cmocka_unit_test(other_workloads), cmocka_unit_test(other_columns),

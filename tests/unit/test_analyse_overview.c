@@ -299,7 +299,9 @@ static void newer_throughput_is_invalid(void **state)
 	}
 	v = rig_ask(&r, analyse_overview, "{}");
 	rig_near(v, "rows/0/cells/0/tokens_per_s_per_user", 90);
+	rig_same(v, "rows/0/cells/0/version", "0.2");
 	rig_near(v, "rows/0/cells/1/tokens_per_s_per_gpu", 200);
+	rig_same(v, "rows/0/cells/1/version", "0.1");
 	rig_near(v, "rows/0/cells/1/invalid", 2);
 	rig_near(v, "rows/0/cells/1/tokens_per_s_per_user", 100); /* of the same runs */
 	rig_end(&r);

@@ -253,6 +253,33 @@ static void apart(void **state)
 		if (rig_has_note(rig_ask(&r, analyse_regression, "{" RATE "\"baseline\": {\"ids\": [1, 2]}, "
 				 B "}"), note) != rows[k].is_apart)
 			fail_msg("row %zu, ids: %.*s", k, (int)r.text.len, r.text.data);
+		/* A series of the request's own leaves the column out. */
+		if (rig_has_note(rig_ask(&r, analyse_regression, "{" RATE "\"series\": [\"server.model\"], "
+				 A ", " B "}"), note) != rows[k].is_apart)
+			fail_msg("row %zu, own series: %.*s", k, (int)r.text.len, r.text.data);
+		assert_true(rig_has_note(rig_ask(&r, analyse_regression, "{" RATE "\"series\": "
+			    "[\"server.model\"], \"baseline\": {\"ids\": [1, 2]}}"), note) ==
+			    (k != 3 && k != 4 && k != 1));
+		rig_end(&r);
+	}
+}
+
+/* Repeats of one side that differ in a name of the user; what makes the sides differs between them. */
+static void mixed(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		rig_begin(&r);
+		for (int i = 0; i < 8; i++) {
+			rig_text(&r, "tags.variant", k && i > 5 ? "new" : "base");
+			put(&r, (struct seen){ .build = i < 4 ? "a" : "b", .rate = 100 });
+		}
+		v = rig_ask(&r, analyse_regression, "{" RATE A ", " B "}");
+		assert_true(rig_has_note(v, "differ in tags.variant: filter by one value") == (k == 1));
+		assert_false(rig_has_note(v, "tags.build"));
 		rig_end(&r);
 	}
 }
@@ -428,7 +455,7 @@ int main(void)
 		cmocka_unit_test(by_commit), cmocka_unit_test(refused),
 		cmocka_unit_test(failed_runs), cmocka_unit_test(invalid_runs),
 		cmocka_unit_test(right_of_one), cmocka_unit_test(right_of_many),
-		cmocka_unit_test(apart),
+		cmocka_unit_test(apart), cmocka_unit_test(mixed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

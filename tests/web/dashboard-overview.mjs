@@ -13,7 +13,7 @@ const API = '/api/analysis/overview', TABLE = '.best-table';
 const SAMPLE = join(root, 'web/src/app/pages/overview/sample.json');
 
 /** A cell of the recorded answer. */
-const cell = (id, best, invalid, lead) => ({ id, ids: [id], configuration: 'TP2',
+const cell = (id, best, invalid, lead) => ({ id, ids: [id], configuration: 'TP2', version: `0.1${id}.0`,
 	tokens_per_s_per_user: 100 + id, tokens_per_s_per_gpu: 50 + id, p99_ttft_ms: 90 + id,
 	median_ttft_ms: 30 + id, usd_per_m_output: null, is_best: best, is_degraded: best,
 	invalid, would_lead: lead });
@@ -341,6 +341,8 @@ async function recorded(page, url) {
 	equal(await page.$$eval(`${TABLE} .facts-line a`, (l) => l.map((a) => a.textContent)),
 		['2 INVALID left out (would lead)', '1 INVALID left out'],
 		'says what was left out and would lead');
+	equal(await page.$$eval(`${TABLE} .facts-line span[title^="Version"]`, (l) => l.map((e) => e.textContent)),
+		['0.11.0', '0.12.0', '0.13.0'], 'and names the version of each number where there are several');
 	const link = new URL(await page.$eval(`${TABLE} .facts-line a`, (a) => a.href));
 	equal(JSON.parse(link.searchParams.get('f')).and.map((c) => [c.column, c.in]),
 		[['verdict', ['INVALID']], ['workload', ['w']], ['gpu_model', ['alpha']], ['load', [1]]],

@@ -226,6 +226,13 @@ int side_counts(const struct analyse_request *r, const struct side *s, const str
  */
 int differ_put(const struct analyse_request *r, const struct side *side, size_t n_sides,
 	       struct json_writer *w, struct err *e);
+/*
+ * Notes what is not configuration and yet makes figures of one group differ: tags in which repeats
+ * of a configuration differ, or versions. run and is_compared: of all groups, one after another.
+ */
+int mixtures_note(const struct analyse_request *r, const struct side *side, size_t n_sides,
+		  const struct matched_run *run, const bool *is_compared, bool is_tags,
+		  struct notes *notes, struct err *e);
 
 /*
  * The runs of a series in order: by the commit of the measured engine, by its version, by day, or
@@ -496,6 +503,15 @@ void setups_put_unpriced(struct json_writer *w, const struct setups *s);
 int setups_legend(struct setups *s, size_t metric, struct err *e);
 /* counts: of each row, whether it counts in the search for the newest version. */
 struct setup_point *setups_points(const struct setups *s, const bool *counts, size_t *n);
+/* Tags that make no configuration, such as names that users give to what they compare. */
+#define TAGS_MAX 8
+size_t tags_of(const struct analyse_request *r, struct str out[static TAGS_MAX]);
+/*
+ * Whether rows with equal cells differ in a tag, two with one value and another with another: a value
+ * for each run is a number of repeats. Rows of group 0 are left out.
+ */
+bool tag_is_mixed(const uint32_t *group, const uint32_t *cell, const struct value *tag, size_t n,
+		  struct arena *a);
 /*
  * A tag in which runs differ that one shown number joins; empty: none. Of each of the n runs of f
  * (NULL: of the request's filter): those with one group and one place (NULL: any) are joined, but
@@ -535,6 +551,8 @@ struct reach { uint32_t place; bool is_seen, is_wide; };
 
 struct newest {
 	const struct value *at, *release, *commit; /* columns of rows */
+	const struct value *other; /* other names of versions, such as tags.version: n_other columns */
+	size_t n_other, n_rows;
 	const uint32_t *version;   /* of each row; equal codes are equal versions */
 	const uint32_t *place;     /* of each row; NULL: a version may have a single place */
 	const bool *counts;        /* of each row; NULL: all do */

@@ -791,61 +791,6 @@ static int note_loads(struct comparison *c, struct err *e)
 	return rc;
 }
 
-enum { MIXTURES = 3 };
-static const char *const mixture[MIXTURES] = {
-	"environment.server.version", "provenance.engine_commit", "environment.profllm",
-};
-
-/* The values of a column in the runs of each group that were compared, each once. */
-struct mixed { struct map of[SIDES_MAX]; struct arena texts; bool is_shared; };
-
-static int mixed_values(const struct comparison *c, struct str column, struct mixed *out,
-			struct err *e)
-{
-	for (size_t s = 0; s < c->n_sides; s++) {
-		struct value *v;
-
-		if (side_column(c->r, &c->side[s], column, &v, e) < 0)
-			return -1;
-		for (size_t i = 0; i < c->side[s].n; i++) {
-			struct str text;
-
-			if (!c->is_compared[c->first[s] + i])
-				continue;
-			text = str_of(parts_cell_text(&out->texts, v[i]));
-			if (map_get(&out->of[s], text, NULL))
-				continue;
-			map_put(&out->of[s], text, i);
-			for (size_t t = 0; t < s; t++)
-				out->is_shared |= map_get(&out->of[t], text, NULL);
-		}
-	}
-	return 0;
-}
-
-/*
- * Notes what is not configuration and yet makes figures differ: it adds to the scatter. Values that
- * no two groups share define the groups.
- */
-static int note_mixtures(struct comparison *c, struct err *e)
-{
-	for (size_t k = 0; k < MIXTURES; k++) {
-		struct mixed mixed = { .is_shared = c->n_sides == 1 };
-		int rc = mixed_values(c, str_of(mixture[k]), &mixed, e);
-
-		for (size_t s = 0; s < c->n_sides && rc == 0 && mixed.is_shared; s++)
-			if (mixed.of[s].count > 1)
-				parts_note(&c->notes, "%s mixes runs of %zu values of %s",
-					   c->side[s].name, mixed.of[s].count, mixture[k]);
-		for (size_t s = 0; s < c->n_sides; s++)
-			map_release(&mixed.of[s]);
-		arena_release(&mixed.texts);
-		if (rc < 0)
-			return -1;
-	}
-	return 0;
-}
-
 /* Notes what was left out, and whether it would have led; DEGRADED is noted per comparison. */
 static void note_left_out(struct comparison *c)
 {
@@ -990,10 +935,13 @@ int analyse_compare(const struct analyse_request *r, struct json_writer *w, stru
 	if (put_comparisons(&c, w, e) < 0)
 		return -1;
 	counting_put(w, c.counting, c.n_metrics);
+	if (mixtures_note(r, c.side, c.n_sides, c.run, c.is_compared, true, &c.notes, e) < 0)
+		return -1;
 	note_left_out(&c);
 	for (size_t s = 0; s < c.n_sides && !c.n_metrics; s++)
 		counting_note_failed(&c.verdicts[s], c.side[s].n, c.side[s].name, &c.notes);
-	if (note_loads(&c, e) < 0 || note_mixtures(&c, e) < 0)
+	if (note_loads(&c, e) < 0 ||
+	    mixtures_note(r, c.side, c.n_sides, c.run, c.is_compared, false, &c.notes, e) < 0)
 		return -1;
 	parts_put_notes(w, &c.notes);
 	return 0;

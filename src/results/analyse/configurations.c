@@ -735,11 +735,9 @@ struct setup_point *setups_points(const struct setups *s, const bool *counts, si
 
 /* ---- runs of a median that are no repeats ---- */
 
-#define TAGS_MAX 8         /* that are looked at */
 #define TAG_VALUES_MAX 24  /* more are dates and numbers of runs */
 
-/* Tags that make no configuration, such as names that users give to what they compare. */
-static size_t tags_of(const struct analyse_request *r, struct str out[static TAGS_MAX])
+size_t tags_of(const struct analyse_request *r, struct str out[static TAGS_MAX])
 {
 	size_t count, n = 0;
 	const struct column_info *info = index_columns(r->view, &count);
@@ -751,49 +749,74 @@ static size_t tags_of(const struct analyse_request *r, struct str out[static TAG
 	return n;
 }
 
-/*
- * Whether rows that are joined, with equal cells, differ in a tag, two with one value and another
- * with another: a value for each run is a number of repeats.
- */
-static bool is_mixed(const uint32_t *group, const uint32_t *cell, const struct value *tag, size_t n,
-		     struct arena *a)
-{
-	uint32_t n_codes, *pair = arena_alloc(a, (n + 1) * sizeof(*pair));
-	struct { bool is_repeated; uint32_t pairs; } *of = arena_alloc(a, (n + 1) * sizeof(*of));
-	bool *is_seen = arena_alloc(a, n + 1);
+/* Of the rows that one number joins: their values of a tag, and whether two have the same one. */
+struct joined { uint32_t values; bool is_repeated; };
 
-	memcpy(pair, cell, n * sizeof(*pair));
-	setups_refine(pair, setups_codes(a, tag, n, &n_codes), n);
-	for (size_t i = 0; i < n; i++) {
-		if (!group[i])
+_Static_assert(TAG_VALUES_MAX + 1 < 32, "a bit for each value, and one for none");
+
+bool tag_is_mixed(const uint32_t *group, const uint32_t *cell, const struct value *tag, size_t n,
+		  struct arena *a)
+{
+	struct coder *c = mem_alloc(sizeof(*c));
+	size_t most = 0;
+	struct joined *of;
+	bool out = false;
+
+	for (size_t i = 0; i < n; i++)
+		most = cell[i] > most ? cell[i] : most;
+	of = mem_array(most + 1, sizeof(*of));
+
+	for (size_t i = 0; i < n && !out && c->n < 32; i++) {
+		struct joined *j = &of[cell[i]];
+		uint32_t code = group[i] ? code_of(c, tag[i], a) : 32;
+
+		if (code >= 32)
 			continue;
-		of[cell[i]].is_repeated |= is_seen[pair[i]];
-		of[cell[i]].pairs += !is_seen[pair[i]];
-		is_seen[pair[i]] = true;
-		if (of[cell[i]].is_repeated && of[cell[i]].pairs > 1)
-			return true;
+		j->is_repeated |= j->values >> code & 1;
+		j->values |= 1u << code;
+		out = j->is_repeated && (j->values & (j->values - 1));
 	}
-	return false;
+	map_release(&c->map);
+	buf_release(&c->key);
+	free(of);
+	free(c);
+	return out;
 }
 
-struct str tags_mixed(const struct analyse_request *r, const struct filter *f,
+struct str tags_mixed(const struct analyse_request *r, const struct filter *given,
 		      const uint32_t *group, const uint32_t *place, size_t n)
 {
-	uint32_t *cell = arena_alloc(r->arena, (n + 1) * sizeof(*cell));
-	struct str tag[TAGS_MAX];
-	size_t n_tags = tags_of(r, tag);
-	struct rows rows;
+	size_t n_tags, n_joined = 0;
+	const uint32_t *cell = group;
+	struct str tag[TAGS_MAX], found = STR("");
+	struct filter *f = (struct filter *)given;
+	struct err none = { 0 };
 
-	if (!n_tags || (f ? parts_select_by(r, f, tag, n_tags, &rows, NULL) :
-			parts_select(r, tag, n_tags, &rows, NULL)) < 0 || rows.n != n)
-		return STR("");
-	setups_refine(cell, group, n);
-	if (place)
-		setups_refine(cell, place, n);
-	for (size_t c = 0; c < n_tags; c++)
-		if (is_mixed(group, cell, rows.value + c * n, n, r->arena))
-			return tag[c];
-	return STR("");
+	for (size_t i = 0; i < n; i++)
+		n_joined += group[i] != 0;
+	n_tags = n_joined > 1 ? tags_of(r, tag) : 0;
+	if (!n_tags || (!f && filter_read(json_get(r->body, "filter"), "/filter", r->arena, &f,
+					  &none) < 0))
+		return found;
+	if (place) {
+		uint32_t *both = arena_alloc(r->arena, (n + 1) * sizeof(*both));
+
+		memcpy(both, group, n * sizeof(*both));
+		setups_refine(both, place, n);
+		cell = both;
+	}
+	for (size_t c = 0; c < n_tags && !found.n; c++) {
+		struct arena scratch = { 0 }; /* the texts of values are the view's */
+		struct value *v;
+		int64_t *id;
+		size_t rows;
+
+		if (index_select(r->view, f, 0, &tag[c], 1, &scratch, &id, &rows, &v, &none) == 0 &&
+		    rows == n && tag_is_mixed(group, cell, v, n, &scratch))
+			found = tag[c];
+		arena_release(&scratch);
+	}
+	return found;
 }
 
 struct str series_mixed(const struct analyse_request *r, const struct series_list *l,

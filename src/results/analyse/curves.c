@@ -4,8 +4,8 @@
  * the frontier of each color and of all, and a sentence that says which color leads where.
  *
  * A color leads at x when its best y among its points at x or better is the best of all colors:
- * steps between measured points, without interpolation. Colors are level with the best within 2 %,
- * or where the ranges of the medians of repeats overlap, as on Overview.
+ * steps between measured points, without interpolation. Colors are level with the best within 2 %
+ * of both axes, or where the ranges of the medians of repeats overlap, as on Overview.
  */
 #include <assert.h>
 #include <math.h>
@@ -336,9 +336,10 @@ static uint64_t leaders_at(const struct curves *c, double x, size_t *leader)
 	}
 	for (size_t k = 0; k < n; k++) {
 		struct folded y = best_at(c, k, x);
+		struct folded nearby = best_at(c, k, x - c->sign[X] * LEVEL * fabs(x));
 
-		if (setups_is_level(y, best) ||
-		    fabs(y.value - best.value) <= LEVEL * fabs(best.value))
+		if (setups_is_level(y, best) || setups_is_level(nearby, best) ||
+		    is_better(c, Y, nearby.value + c->sign[Y] * LEVEL * fabs(best.value), best.value))
 			out |= 1ull << k;
 	}
 	return out;

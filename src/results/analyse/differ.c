@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * differ.c - parameters in which groups of runs differ. A parameter is whatever a run has that is
- * neither an outcome nor a name of its own.
+ * neither an outcome nor a name of its own. And what the runs of one group differ in.
  */
 #include "results/analyse/analyse_internal.h"
 
@@ -100,5 +100,112 @@ int differ_put(const struct analyse_request *r, const struct side *side, size_t 
 				      kind == DIFFERS_BETWEEN);
 		}
 	json_end_array(w);
+	return 0;
+}
+
+/* ---- mixtures ---- */
+
+enum { MIXTURES = 3 };
+static const char *const mixture[MIXTURES] = {
+	"environment.server.version", "provenance.engine_commit", "environment.profllm",
+};
+
+/* The groups, and of each of their runs, one group after another, what matters here. */
+struct groups {
+	const struct analyse_request *r;
+	const struct side *side;
+	size_t n_sides;
+	const struct matched_run *run;
+	const bool *is_compared;
+};
+
+/* The values of a column in the runs of each group that were compared, each once. */
+struct mixed { struct map of[SIDES_MAX]; struct arena texts; bool is_shared; };
+
+static int mixed_values(const struct groups *g, struct str column, struct mixed *out,
+			struct err *e)
+{
+	for (size_t s = 0, at = 0; s < g->n_sides; at += g->side[s++].n) {
+		struct value *v;
+
+		if (side_column(g->r, &g->side[s], column, &v, e) < 0)
+			return -1;
+		for (size_t i = 0; i < g->side[s].n; i++) {
+			struct str text;
+
+			if (!g->is_compared[at + i])
+				continue;
+			text = str_of(parts_cell_text(&out->texts, v[i]));
+			if (map_get(&out->of[s], text, NULL))
+				continue;
+			map_put(&out->of[s], text, i);
+			for (size_t t = 0; t < s; t++)
+				out->is_shared |= map_get(&out->of[t], text, NULL);
+		}
+	}
+	return 0;
+}
+
+/* Whether repeats of a configuration differ in a tag, in one group each. */
+static int mixes_tag(const struct groups *g, struct str tag, bool out[static SIDES_MAX], struct err *e)
+{
+	for (size_t s = 0, at = 0; s < g->n_sides; at += g->side[s++].n) {
+		size_t n = g->side[s].n;
+		uint32_t *group = arena_alloc(g->r->arena, (n + 1) * sizeof(*group));
+		uint32_t *cell = arena_alloc(g->r->arena, (n + 1) * sizeof(*cell));
+		struct map seen = { 0 };
+		struct value *v;
+
+		if (side_column(g->r, &g->side[s], tag, &v, e) < 0)
+			return -1;
+		for (size_t i = 0; i < n; i++) {
+			struct str config = str_of(g->run[at + i].config);
+			uint64_t code = seen.count;
+
+			if (!map_get(&seen, config, &code))
+				map_put(&seen, config, code);
+			cell[i] = (uint32_t)code;
+			group[i] = g->is_compared[at + i];
+		}
+		map_release(&seen);
+		out[s] = tag_is_mixed(group, cell, v, n, g->r->arena);
+	}
+	return 0;
+}
+
+/* Values of a version that no two groups share define the groups. */
+static int note_mixture(const struct groups *g, struct str column, bool is_tag, struct notes *notes,
+			struct err *e)
+{
+	struct mixed mixed = { .is_shared = g->n_sides == 1 };
+	bool is_mixed[SIDES_MAX] = { false };
+	int rc = mixed_values(g, column, &mixed, e);
+
+	if (rc == 0 && is_tag)
+		rc = mixes_tag(g, column, is_mixed, e);
+	for (size_t s = 0; s < g->n_sides && rc == 0; s++)
+		if (is_tag ? is_mixed[s] : mixed.is_shared && mixed.of[s].count > 1)
+			parts_note(notes, "%s mixes runs of %zu values of %.*s", g->side[s].name,
+				   mixed.of[s].count, (int)column.n, column.p);
+	for (size_t s = 0; s < g->n_sides; s++)
+		map_release(&mixed.of[s]);
+	arena_release(&mixed.texts);
+	return rc;
+}
+
+int mixtures_note(const struct analyse_request *r, const struct side *side, size_t n_sides,
+		  const struct matched_run *run, const bool *is_compared, bool is_tags,
+		  struct notes *notes, struct err *e)
+{
+	const struct groups g = { r, side, n_sides, run, is_compared };
+	struct str column[TAGS_MAX];
+	size_t n = is_tags ? tags_of(r, column) : MIXTURES;
+
+	_Static_assert((int)MIXTURES <= TAGS_MAX, "a place for each");
+	for (size_t k = 0; k < MIXTURES && !is_tags; k++)
+		column[k] = str_of(mixture[k]);
+	for (size_t k = 0; k < n; k++)
+		if (note_mixture(&g, column[k], is_tags, notes, e) < 0)
+			return -1;
 	return 0;
 }

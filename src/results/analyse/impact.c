@@ -17,7 +17,8 @@
  * in one parameter are one group, each value of it is one mean of logarithms there, and each two
  * neighbouring values are a pair. A step has the geometric mean of its pairs' ratios and Student's
  * interval of it. Columns with one value for each value of the parameter change along with it, and
- * are named.
+ * are named. A tag is matched, too, but is no part of what has to be equal: a note says where the
+ * runs of a group differ in one.
  *
  * Parameters that are the same in all the runs are left out first; at most PARAMETERS_MAX of the
  * others are examined, and a note says how many were not. Only the largest shares keep details.
@@ -366,6 +367,22 @@ static void narrow(const struct newest *newest, struct series_list *l, size_t n_
 			keep[l->series[i].member[k]] = true;
 }
 
+/* Runs of one configuration and version are one value of a pair, also if they differ in a tag. */
+static void note_mixed(struct impact *m, const struct series_list *l, size_t n_rows,
+		       const struct newest *newest)
+{
+	uint32_t *group = arena_alloc(m->r->arena, (n_rows + 1) * sizeof(*group));
+	struct str tag;
+
+	for (size_t i = 0; i < l->n; i++)
+		for (size_t k = 0; k < l->series[i].n; k++)
+			group[l->series[i].member[k]] = (uint32_t)i + 1;
+	tag = tags_mixed(m->r, NULL, group, newest->version, n_rows);
+	if (tag.n)
+		parts_note(&m->notes, "values are means over runs that differ in %.*s: filter by one value",
+			   (int)tag.n, tag.p);
+}
+
 /*
  * Of each configuration only the runs of its newest version. Configurations may have different
  * ones, so that matched runs must also be of one version.
@@ -394,6 +411,7 @@ static void keep_newest(struct impact *m, bool *keep)
 	}
 	newest_read(a, &rows, key.n, n, &newest);
 	series_make(m->r, &key, &rows, key.n + 1, keep, &keyed);
+	note_mixed(m, &keyed.list, rows.n, &newest);
 	narrow(&newest, &keyed.list, rows.n, keep, &m->notes);
 	m->version = arena_alloc(a, (rows.n + 1) * sizeof(*m->version));
 	n = 0;
@@ -463,16 +481,19 @@ static void fill_medians(const struct impact *m, struct parameter *q)
 	free(x);
 }
 
-/* Of equal shares those already kept come first, then the first seen. */
+/* Of equal shares those already kept come first, then the more telling name, then the first seen. */
 static int by_share(const void *a, const void *b)
 {
 	const struct parameter *p = a, *q = b;
 	double x = share_of(p), y = share_of(q);
+	size_t rank = column_rank(p->column), other = column_rank(q->column);
 
 	if (x > y || x < y)
 		return x > y ? -1 : 1;
 	if (!p->code != !q->code)
 		return p->code ? -1 : 1;
+	if (rank != other)
+		return rank < other ? -1 : 1;
 	return (p->seen > q->seen) - (p->seen < q->seen);
 }
 
@@ -659,13 +680,27 @@ static size_t pairs_of(const struct impact *m, const struct member *x, struct pa
 	return n;
 }
 
-/* Columns that split the runs identically are one: the first of them is shown. */
+/* A tag, such as a name that users give to what they compare, that is no configuration. */
+static bool is_tag(struct str column)
+{
+	return str_starts(column, STR("tags.")) && series_role(column) == SERIES_CIRCUMSTANCE;
+}
+
+static bool is_configured(struct str column)
+{
+	return series_role(column) == SERIES_KEY;
+}
+
+/* Columns that split the runs identically are one: the first is shown, a tag only without others. */
 static bool is_repeated(const struct impact *m, size_t at)
 {
-	for (size_t k = 0; k < at; k++)
-		if (series_role(m->of[k].column) == SERIES_KEY &&
-		    m->of[k].n_levels == m->of[at].n_levels &&
-		    m->together[at * m->shown + k] > 1 - 1e-9)
+	bool is_tag_here = is_tag(m->of[at].column);
+
+	for (size_t k = 0; k < m->shown; k++)
+		if (k != at && m->of[k].n_levels == m->of[at].n_levels &&
+		    m->together[at * m->shown + k] > 1 - 1e-9 &&
+		    (is_configured(m->of[k].column) ? k < at || is_tag_here :
+		     is_tag_here && k < at && is_tag(m->of[k].column)))
 			return true;
 	return false;
 }
@@ -676,7 +711,7 @@ static void match_parameter(struct impact *m, struct configured *c, size_t param
 	size_t n;
 
 	if (m->of[parameter].is_range || is_repeated(m, parameter) ||
-	    series_role(m->of[parameter].column) != SERIES_KEY)
+	    !(is_configured(m->of[parameter].column) || is_tag(m->of[parameter].column)))
 		return;
 	fill_members(m, c, &m->of[parameter], x);
 	n = pairs_of(m, x, pair);

@@ -52,6 +52,9 @@ void newest_read(struct arena *a, const struct rows *rows, size_t first, size_t 
 				.arena = a };
 	out->release = out->at + rows->n;
 	out->commit = out->release + rows->n;
+	out->other = out->commit + rows->n;
+	out->n_other = n - 3;
+	out->n_rows = rows->n;
 	for (size_t c = 1; c < n; c++) {
 		const uint32_t *code = setups_codes(a, out->at + c * rows->n, rows->n, &codes);
 
@@ -128,13 +131,16 @@ size_t newest_keep(const struct newest *v, size_t *member, size_t n, bool has_ne
 const char *newest_text(const struct newest *v, size_t row)
 {
 	struct value at = v->release[row], of = v->commit[row];
+	const char *word = value_is_missing(of) ? "" : "commit ";
 
+	for (size_t k = 0; k < v->n_other && value_is_missing(of); k++)
+		of = v->other[k * v->n_rows + row];
 	if (value_is_missing(at))
 		return value_is_missing(of) ? NULL :
-		       arena_printf(v->arena, "commit %s", parts_cell_text(v->arena, of));
+		       arena_printf(v->arena, "%s%s", word, parts_cell_text(v->arena, of));
 	if (!v->has_commits || value_is_missing(of))
 		return parts_cell_text(v->arena, at);
-	return arena_printf(v->arena, "%s commit %s", parts_cell_text(v->arena, at),
+	return arena_printf(v->arena, "%s %s%s", parts_cell_text(v->arena, at), word,
 			    parts_cell_text(v->arena, of));
 }
 

@@ -426,6 +426,21 @@ static const char *row_name(const struct overview *o, size_t row)
 	return gpu.kind == VALUE_TEXT ? parts_cell_text(o->r->arena, gpu) : "all runs";
 }
 
+/* "0.13.0", "nightly 3f2c1aa"; NULL: all runs have one version, or this one does not say which. */
+static const char *version_text(const struct setups *s, size_t row)
+{
+	const char *out = NULL;
+
+	for (size_t i = 0; i < s->n_versions; i++) {
+		struct value v = setups_value(s, s->version[i], row);
+
+		if (!value_is_missing(v))
+			out = arena_printf(s->r->arena, "%s%s%s", out ? out : "", out ? " " : "",
+					   parts_cell_text(s->r->arena, v));
+	}
+	return out;
+}
+
 static void put_cell(const struct overview *o, struct json_writer *w, size_t row, size_t load)
 {
 	static const char *const key[] = {
@@ -453,6 +468,7 @@ static void put_cell(const struct overview *o, struct json_writer *w, size_t row
 		}
 	json_end_array(w);
 	json_member_text(w, "configuration", setups_name(&o->s, p->member[0], ""));
+	json_member_text(w, "version", version_text(&o->s, p->member[typical]));
 	for (size_t m = 0; m < sizeof(key) / sizeof(*key); m++)
 		parts_put_number(w, key[m], b->p ? fold_with(o, p, m, o->rank[load]) : NAN);
 	json_member_bool(w, "is_best", b->is_best);

@@ -546,47 +546,100 @@ static void note_sessions(struct regression *g)
 					points_axis_name(g->place.axis)));
 }
 
+/* Whether one of these sides has a value of a column that the other has not. */
+static bool is_apart(struct str column, const struct value_counts *x, const struct value_counts *y,
+		     struct value version)
+{
+	for (size_t i = 0; i < x->n; i++) {
+		struct value v = series_value(column, x->of[i].value, version);
+		size_t k = 0;
+
+		while (k < y->n && !series_same_value(v, series_value(column, y->of[k].value, version)))
+			k++;
+		if (k == y->n)
+			return true;
+	}
+	return false;
+}
+
 /*
- * Names what was configured otherwise for named baselines: the key has only columns in which the
- * candidates differ.
+ * Names what was configured otherwise for named baselines and is not in the key, which has only
+ * columns in which the candidates differ, or those that the request names.
  */
 static int note_apart(struct regression *g, struct err *e)
 {
 	const struct value *version = g->rows.value + (g->place.first + POINT_VERSION) * g->rows.n;
-	size_t n, named = 0, first = g->rows.n - g->baseline.n;
+	size_t n, n_other = 0, named = 0, first = g->rows.n - g->baseline.n;
 	struct str *column = series_columns(g->r, SERIES_KEY, &n);
-	struct analyse_request r = *g->r;
+	struct value_counts *of = arena_alloc(g->r->arena, (2 * n + 1) * sizeof(*of));
+	struct side candidates = { .n = first };
+	struct filter *given;
 	struct buf names = { 0 };
-	struct row candidate;
-	unsigned flags;
-	int rc = 0;
 
-	if (!first || !index_row(r.view, g->rows.id[0], r.arena, &candidate, &flags))
+	if (!first || !g->baseline.n)
 		return 0;
-	for (size_t c = 0; c < n && rc == 0; c++) {
-		struct value *v, own = row_value(&candidate, column[c]);
-		struct arena scratch = { 0 };
-		size_t k = 0, i = 0;
+	for (size_t c = 0; c < n; c++) {
+		size_t k = 0;
 
 		while (k < g->key.n && !str_eq(g->key.column[k], column[c]))
 			k++;
-		if (k < g->key.n)
+		if (k == g->key.n)
+			column[n_other++] = column[c];
+	}
+	if (filter_read(json_get(g->r->body, "filter"), "/filter", g->r->arena, &given, e) < 0)
+		return -1;
+	candidates.filter = parts_both(g->r->arena, given, NULL); /* a side has a filter */
+	if (side_counts(g->r, &candidates, column, n_other, of, e) < 0 ||
+	    side_counts(g->r, &g->baseline, column, n_other, of + n_other, e) < 0)
+		return -1;
+	for (size_t c = 0; c < n_other; c++) {
+		const struct value_counts *x = &of[c], *y = &of[n_other + c];
+
+		if (x->distinct > x->n || y->distinct > y->n) /* more values than are listed */
 			continue;
-		own = series_value(column[c], own, version[0]);
-		r.arena = &scratch;
-		rc = side_column(&r, &g->baseline, column[c], &v, e);
-		while (rc == 0 && i < g->baseline.n &&
-		       series_same_value(own, series_value(column[c], v[i], version[first + i])))
-			i++;
-		if (rc == 0 && i < g->baseline.n && named++ < COLUMNS_NAMED_MAX)
+		if ((is_apart(column[c], x, y, version[0]) || is_apart(column[c], y, x, version[0])) &&
+		    named++ < COLUMNS_NAMED_MAX)
 			buf_printf(&names, "%s%.*s", names.len ? ", " : "", (int)column[c].n, column[c].p);
-		arena_release(&scratch);
 	}
 	if (named)
 		parts_note(&g->notes, "the baseline differs from the runs in %.*s%s", (int)names.len,
 			   names.data, named > COLUMNS_NAMED_MAX ? ", ..." : "");
 	buf_release(&names);
-	return rc;
+	return 0;
+}
+
+/* A tag in which the runs of one side of a series differ. */
+static int note_mixed(struct regression *g, struct err *e)
+{
+	struct arena *a = g->r->arena;
+	const struct series_list *l = &g->keyed.list;
+	uint32_t *group = arena_alloc(a, (g->rows.n + 1) * sizeof(*group));
+	uint32_t *cell = arena_alloc(a, (g->rows.n + 1) * sizeof(*cell));
+	struct str tag[TAGS_MAX];
+	size_t n_tags = tags_of(g->r, tag);
+
+	for (size_t i = 0; i < l->shown; i++)
+		for (size_t k = 0; k < l->series[i].n; k++) {
+			size_t row = l->series[i].member[k];
+
+			group[row] = (uint32_t)i + 1;
+			cell[row] = 2 * (uint32_t)i + g->is_baseline[row];
+		}
+	for (size_t c = 0; c < n_tags; c++) {
+		struct value *v, *all;
+		struct rows rows;
+
+		if (parts_select(g->r, &tag[c], 1, &rows, e) < 0 ||
+		    side_column(g->r, &g->baseline, tag[c], &v, e) < 0)
+			return -1;
+		all = joined(a, rows.value, rows.n, v, g->baseline.n, NULL);
+		if (!tag_is_mixed(group, cell, all, g->rows.n, a))
+			continue;
+		parts_note(&g->notes, "values are means over runs that differ in %.*s: filter by one value",
+			   (int)tag[c].n, tag[c].p);
+		break;
+	}
+	return 0;
 }
 
 static void put_all(struct regression *g, struct json_writer *w)
@@ -621,7 +674,7 @@ int analyse_regression(const struct analyse_request *r, struct json_writer *w, s
 	series_make(r, &g.key, &g.rows, g.place.first + POINT_VERSION, keep, &g.keyed);
 	if (judge_all(&g, e) < 0)
 		return -1;
-	if (g.mode == BY_RUNS && !g.key.is_chosen && note_apart(&g, e) < 0)
+	if (g.mode == BY_RUNS && (note_apart(&g, e) < 0 || note_mixed(&g, e) < 0))
 		return -1;
 	put_all(&g, w);
 	return 0;

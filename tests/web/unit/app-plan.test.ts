@@ -28,6 +28,8 @@ it('compares scaling at the largest size that all series have', () => {
 	expect(scalingText({ series: [b200, series('a100', [1, 1, 1], [4, 3.29, 0.82])] }, 'TP'))
 		.toBe('a100 gains most: 3.3 × from TP 1 to 4 (82 % of the ideal). '
 			+ 'b200 gains least: 2.3 × from TP 1 to 4 (58 % of the ideal).');
+	expect(scalingText({ series: [series('h100', [1, 1, 1], [8, 2.52, 0.323]), b200] }, 'TP'))
+		.toBe('Each of the 2 series gains about the same: 2.5 × from TP 1 to 8 (32 % of the ideal).');
 	expect(scalingText({ series: [b200] }, 'TP'))
 		.toBe('b200 gains 2.5 × from TP 1 to 8 (32 % of the ideal).');
 	expect(scalingText({ series: [series('b200', [1, 1, 1])] }, 'TP')).toBe('No series has a speedup.');

@@ -1071,7 +1071,9 @@ export interface OverviewRow {
 export interface OverviewCell {
 	id: number;
 	ids: number[]; // repeats; where none counts, INVALID runs
-	configuration: string; tokens_per_s_per_user: number | null; tokens_per_s_per_gpu: number | null;
+	configuration: string;
+	version: string | null; // of the engine; null: all runs have one
+	tokens_per_s_per_user: number | null; tokens_per_s_per_gpu: number | null;
 	p99_ttft_ms: number | null; median_ttft_ms: number | null; usd_per_m_output: number | null;
 	is_best: boolean; // of this load, or level with the best
 	is_degraded: boolean; // the metric that ranks is DEGRADED in a run of these

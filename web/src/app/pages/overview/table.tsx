@@ -8,6 +8,8 @@ import { measured } from '../../show';
 import { usePageTarget } from '../../state';
 import { invalidFilter, leftOutText, LOAD_NAMES, rankText, type Rank } from './model';
 
+const VERSION_SHOWN = 16; // characters
+
 interface FigureProps { v: number | null; unit: string; name: string; cell: OverviewCell; isMain: boolean }
 
 function Figure({ v, unit, name, cell, isMain }: FigureProps): ReactNode {
@@ -23,9 +25,10 @@ function Figure({ v, unit, name, cell, isMain }: FigureProps): ReactNode {
 
 interface CellProps {
 	cell: OverviewCell | null; rank: Rank | 'auto'; by: string; left: ReactNode; hasNeed: boolean;
+	hasVersions: boolean; // the cells of the table are of several
 }
 
-function Cell({ cell, rank, by, left, hasNeed }: CellProps): ReactNode {
+function Cell({ cell, rank, by, left, hasNeed, hasVersions }: CellProps): ReactNode {
 	if (!cell)
 		return hasNeed ? <span className="dim" title="No run at this load meets the need">need not met</span>
 			: <span className="dim" title="No run at this load has the metric of this column">no value</span>;
@@ -43,6 +46,8 @@ function Cell({ cell, rank, by, left, hasNeed }: CellProps): ReactNode {
 			</span>
 			<span className="facts-line">
 				{cell.configuration && <span>{cell.configuration}</span>}
+				{hasVersions && cell.version !== null && <span title={`Version of the engine: ${cell.version}`}>
+					{cell.version.slice(0, VERSION_SHOWN)}{cell.version.length > VERSION_SHOWN && '…'}</span>}
 				{ttft !== null && <span className="num" data-value={ttft}
 					title={`${isTail ? 'P99' : 'Median'} TTFT: ${ttft} ms`}>
 					{isTail && 'P99 '}TTFT {measured(ttft)} ms</span>}
@@ -69,6 +74,7 @@ interface Props { answer: Overview; rank: Rank | 'auto'; columns: Columns; hasNe
 export function BestTable({ answer, rank, columns, hasNeed }: Props): ReactNode {
 	const { loads, rows } = answer, target = usePageTarget();
 	const what = answer.rows_by === null ? 'Configuration' : columns.measure(answer.rows_by).label;
+	const versions = new Set(rows.flatMap((row) => row.cells.flatMap((cell) => cell?.version ?? [])));
 	const needs = new Map(answer.at_need.map((n) => [n.name, n]));
 	const heads = loads.map((load) => ({ load, by: rankText(rank, load, loads.length === 1),
 		name: loads.length === 1 ? load.label : `${LOAD_NAMES[load.name]}: ${load.label}` }));
@@ -91,8 +97,9 @@ export function BestTable({ answer, rank, columns, hasNeed }: Props): ReactNode 
 							const cell = row.cells[i] ?? null;
 							return (
 								<td key={load.name} role="cell" data-load={name} className={cell?.is_best ? 'is-best' : ''}>
-									<Cell cell={cell} rank={rank} by={by} hasNeed={hasNeed} left={cell && cell.invalid > 0
-										&& <LeftOut answer={answer} row={row.name} load={load} cell={cell} />} />
+									<Cell cell={cell} rank={rank} by={by} hasNeed={hasNeed} hasVersions={versions.size > 1}
+										left={cell && cell.invalid > 0
+											&& <LeftOut answer={answer} row={row.name} load={load} cell={cell} />} />
 								</td>
 							);
 						})}

@@ -33,6 +33,8 @@ export function calculatedText(rows: readonly Off[], speed: number): string {
 			+ `${price(cheapest)} per million output tokens.` : ''}`;
 }
 
+const LEVEL = 0.02; // series that differ by less gain alike
+
 /** Which series gains most from the largest size that all of them have, and which least. */
 export function scalingText(answer: Pick<Scaling, 'series'>, by: string): string {
 	const drawn = answer.series.filter((s) => s.points.length > 1);
@@ -51,8 +53,11 @@ export function scalingText(answer: Pick<Scaling, 'series'>, by: string): string
 		+ `${given(o.from)} to ${given(o.to)} (${Math.round(o.efficiency * 100)} % of the ideal).`;
 	if (!ends.length)
 		return 'No series has a speedup.';
-	return ends.length === 1 ? text(ends[0])
-		: `${text(ends[0], 'most: ')} ${text(ends[ends.length - 1], 'least: ')}`;
+	const [best, worst] = [ends[0], ends[ends.length - 1]];
+	if (ends.length > 1 && worst.efficiency >= (1 - LEVEL) * best.efficiency
+		&& ends.every((o) => o.from === best.from && o.to === best.to))
+		return text({ ...best, name: `Each of the ${ends.length} series` }, 'about the same: ');
+	return ends.length === 1 ? text(best) : `${text(best, 'most: ')} ${text(worst, 'least: ')}`;
 }
 
 /** A value of a step; runs that do not say which value they had. */
