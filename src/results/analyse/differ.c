@@ -147,7 +147,8 @@ static int mixed_values(const struct groups *g, struct str column, struct mixed 
 }
 
 /* Whether repeats of a configuration differ in a tag, in one group each. */
-static int mixes_tag(const struct groups *g, struct str tag, bool out[static SIDES_MAX], struct err *e)
+static int mixes_tag(const struct groups *g, struct str tag, bool out[static SIDES_MAX],
+		     struct err *e)
 {
 	for (size_t s = 0, at = 0; s < g->n_sides; at += g->side[s++].n) {
 		size_t n = g->side[s].n;
