@@ -17,8 +17,8 @@
  * in one parameter are one group, each value of it is one mean of logarithms there, and each two
  * neighbouring values are a pair. A step has the geometric mean of its pairs' ratios and Student's
  * interval of it. Columns with one value for each value of the parameter change along with it, and
- * are named. A tag is matched, too, but need not be equal otherwise: a note says where the runs of a
- * group differ in one.
+ * are named. A tag is matched, too, but need not be equal otherwise: a note says where the runs
+ * of a group differ in one.
  *
  * Parameters that are the same in all the runs are left out first; at most PARAMETERS_MAX of the
  * others are examined, and a note says how many were not. Only the largest shares keep details.
