@@ -69,7 +69,7 @@ is(run(args => [split(' ', $command), '--show-config'])->{status}, 0,
 	'the service starts what the dashboard takes');
 my ($by_hand) = slurp("$top/docs/operate.md") =~ /^```text\n(\[Unit\]\n.*?)^```$/ms;
 for ($unit, $by_hand) {
-	like($_, qr/^PrivateTmp=yes$/m, 'experiments have a folder for temporary files: all else is read-only')
+	like($_, qr/^PrivateTmp=yes$/m, 'experiments have a folder for temporary files; others are read-only')
 		if /^ProtectSystem=strict$/m;
 }
 SKIP: {

@@ -888,7 +888,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plan), cmocka_unit_test(ranges), cmocka_unit_test(many_columns),
-		cmocka_unit_test(changes_with), cmocka_unit_test(names_of_users), cmocka_unit_test(only_valid),
+		cmocka_unit_test(changes_with), cmocka_unit_test(names_of_users),
+		cmocka_unit_test(only_valid),
 		cmocka_unit_test(impact_corners),
 		cmocka_unit_test(scaling), cmocka_unit_test(capacity),
 		cmocka_unit_test(other_workloads), cmocka_unit_test(other_columns),

@@ -264,7 +264,7 @@ static void apart(void **state)
 	}
 }
 
-/* Repeats of one side that differ in a name of the user; what makes the sides differs between them. */
+/* Repeats of one side that differ in a name of the user; the name that makes the sides is none. */
 static void mixed(void **state)
 {
 	struct json_value *v;

@@ -341,8 +341,9 @@ async function recorded(page, url) {
 	equal(await page.$$eval(`${TABLE} .facts-line a`, (l) => l.map((a) => a.textContent)),
 		['2 INVALID left out (would lead)', '1 INVALID left out'],
 		'says what was left out and would lead');
-	equal(await page.$$eval(`${TABLE} .facts-line span[title^="Version"]`, (l) => l.map((e) => e.textContent)),
-		['0.11.0', '0.12.0', '0.13.0'], 'and names the version of each number where there are several');
+	equal(await page.$$eval(`${TABLE} .facts-line span[title^="Version"]`,
+		(l) => l.map((e) => e.textContent)), ['0.11.0', '0.12.0', '0.13.0'],
+		'and names the version of each number where there are several');
 	const link = new URL(await page.$eval(`${TABLE} .facts-line a`, (a) => a.href));
 	equal(JSON.parse(link.searchParams.get('f')).and.map((c) => [c.column, c.in]),
 		[['verdict', ['INVALID']], ['workload', ['w']], ['gpu_model', ['alpha']], ['load', [1]]],

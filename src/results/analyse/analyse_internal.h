@@ -507,8 +507,8 @@ struct setup_point *setups_points(const struct setups *s, const bool *counts, si
 #define TAGS_MAX 8
 size_t tags_of(const struct analyse_request *r, struct str out[static TAGS_MAX]);
 /*
- * Whether rows with equal cells differ in a tag, two with one value and another with another: a value
- * for each run is a number of repeats. Rows of group 0 are left out.
+ * Whether rows with equal cells differ in a tag, two with one value and another with another: a
+ * value for each run is a number of repeats. Rows of group 0 are left out.
  */
 bool tag_is_mixed(const uint32_t *group, const uint32_t *cell, const struct value *tag, size_t n,
 		  struct arena *a);
@@ -551,7 +551,7 @@ struct reach { uint32_t place; bool is_seen, is_wide; };
 
 struct newest {
 	const struct value *at, *release, *commit; /* columns of rows */
-	const struct value *other; /* other names of versions, such as tags.version: n_other columns */
+	const struct value *other; /* further columns of versions, such as tags.version */
 	size_t n_other, n_rows;
 	const uint32_t *version;   /* of each row; equal codes are equal versions */
 	const uint32_t *place;     /* of each row; NULL: a version may have a single place */

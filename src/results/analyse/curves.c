@@ -339,7 +339,8 @@ static uint64_t leaders_at(const struct curves *c, double x, size_t *leader)
 		struct folded nearby = best_at(c, k, x - c->sign[X] * LEVEL * fabs(x));
 
 		if (setups_is_level(y, best) || setups_is_level(nearby, best) ||
-		    is_better(c, Y, nearby.value + c->sign[Y] * LEVEL * fabs(best.value), best.value))
+		    is_better(c, Y, nearby.value + c->sign[Y] * LEVEL * fabs(best.value),
+			      best.value))
 			out |= 1ull << k;
 	}
 	return out;

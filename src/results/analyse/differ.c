@@ -117,6 +117,7 @@ struct groups {
 	size_t n_sides;
 	const struct matched_run *run;
 	const bool *is_compared;
+	uint32_t *group, *cell;    /* is_compared, and the code of its configuration */
 };
 
 /* The values of a column in the runs of each group that were compared, each once. */
@@ -146,31 +147,43 @@ static int mixed_values(const struct groups *g, struct str column, struct mixed 
 	return 0;
 }
 
-/* Whether repeats of a configuration differ in a tag, in one group each. */
-static int mixes_tag(const struct groups *g, struct str tag, bool out[static SIDES_MAX], struct err *e)
+/* Codes of the configurations of all runs. */
+static void fill_cells(struct groups *g)
 {
+	size_t total = 0;
+	struct map seen = { 0 };
+
+	for (size_t s = 0; s < g->n_sides; s++)
+		total += g->side[s].n;
+	g->group = arena_alloc(g->r->arena, (total + 1) * sizeof(*g->group));
+	g->cell = arena_alloc(g->r->arena, (total + 1) * sizeof(*g->cell));
+	for (size_t i = 0; i < total; i++) {
+		struct str config = str_of(g->run[i].config);
+		uint64_t code = seen.count;
+
+		if (!map_get(&seen, config, &code))
+			map_put(&seen, config, code);
+		g->cell[i] = (uint32_t)code;
+		g->group[i] = g->is_compared[i];
+	}
+	map_release(&seen);
+}
+
+/* Whether repeats of a configuration differ in a tag, in one group each; returns in how many. */
+static int mixes_tag(const struct groups *g, struct str tag, bool out[static SIDES_MAX],
+		     struct err *e)
+{
+	int n = 0;
+
 	for (size_t s = 0, at = 0; s < g->n_sides; at += g->side[s++].n) {
-		size_t n = g->side[s].n;
-		uint32_t *group = arena_alloc(g->r->arena, (n + 1) * sizeof(*group));
-		uint32_t *cell = arena_alloc(g->r->arena, (n + 1) * sizeof(*cell));
-		struct map seen = { 0 };
 		struct value *v;
 
 		if (side_column(g->r, &g->side[s], tag, &v, e) < 0)
 			return -1;
-		for (size_t i = 0; i < n; i++) {
-			struct str config = str_of(g->run[at + i].config);
-			uint64_t code = seen.count;
-
-			if (!map_get(&seen, config, &code))
-				map_put(&seen, config, code);
-			cell[i] = (uint32_t)code;
-			group[i] = g->is_compared[at + i];
-		}
-		map_release(&seen);
-		out[s] = tag_is_mixed(group, cell, v, n, g->r->arena);
+		out[s] = tag_is_mixed(g->group + at, g->cell + at, v, g->side[s].n, g->r->arena);
+		n += out[s];
 	}
-	return 0;
+	return n;
 }
 
 /* Values of a version that no two groups share define the groups. */
@@ -179,10 +192,11 @@ static int note_mixture(const struct groups *g, struct str column, bool is_tag, 
 {
 	struct mixed mixed = { .is_shared = g->n_sides == 1 };
 	bool is_mixed[SIDES_MAX] = { false };
-	int rc = mixed_values(g, column, &mixed, e);
+	int rc = is_tag ? mixes_tag(g, column, is_mixed, e) : 1;
 
-	if (rc == 0 && is_tag)
-		rc = mixes_tag(g, column, is_mixed, e);
+	if (rc <= 0)
+		return rc;
+	rc = mixed_values(g, column, &mixed, e);
 	for (size_t s = 0; s < g->n_sides && rc == 0; s++)
 		if (is_tag ? is_mixed[s] : mixed.is_shared && mixed.of[s].count > 1)
 			parts_note(notes, "%s mixes runs of %zu values of %.*s", g->side[s].name,
@@ -197,13 +211,15 @@ int mixtures_note(const struct analyse_request *r, const struct side *side, size
 		  const struct matched_run *run, const bool *is_compared, bool is_tags,
 		  struct notes *notes, struct err *e)
 {
-	const struct groups g = { r, side, n_sides, run, is_compared };
+	struct groups g = { r, side, n_sides, run, is_compared, NULL, NULL };
 	struct str column[TAGS_MAX];
 	size_t n = is_tags ? tags_of(r, column) : MIXTURES;
 
 	_Static_assert((int)MIXTURES <= TAGS_MAX, "a place for each");
 	for (size_t k = 0; k < MIXTURES && !is_tags; k++)
 		column[k] = str_of(mixture[k]);
+	if (is_tags && n)
+		fill_cells(&g);
 	for (size_t k = 0; k < n; k++)
 		if (note_mixture(&g, column[k], is_tags, notes, e) < 0)
 			return -1;

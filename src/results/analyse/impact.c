@@ -17,8 +17,8 @@
  * in one parameter are one group, each value of it is one mean of logarithms there, and each two
  * neighbouring values are a pair. A step has the geometric mean of its pairs' ratios and Student's
  * interval of it. Columns with one value for each value of the parameter change along with it, and
- * are named. A tag is matched, too, but is no part of what has to be equal: a note says where the
- * runs of a group differ in one.
+ * are named. A tag is matched, too, but need not be equal otherwise: a note says where the runs
+ * of a group differ in one.
  *
  * Parameters that are the same in all the runs are left out first; at most PARAMETERS_MAX of the
  * others are examined, and a note says how many were not. Only the largest shares keep details.
@@ -481,7 +481,7 @@ static void fill_medians(const struct impact *m, struct parameter *q)
 	free(x);
 }
 
-/* Of equal shares those already kept come first, then the more telling name, then the first seen. */
+/* Of equal shares those already kept come first, then the preferred name, then the first seen. */
 static int by_share(const void *a, const void *b)
 {
 	const struct parameter *p = a, *q = b;
@@ -691,7 +691,7 @@ static bool is_configured(struct str column)
 	return series_role(column) == SERIES_KEY;
 }
 
-/* Columns that split the runs identically are one: the first is shown, a tag only without others. */
+/* Columns that split the runs identically are one: the first is shown, tags only alone. */
 static bool is_repeated(const struct impact *m, size_t at)
 {
 	bool is_tag_here = is_tag(m->of[at].column);

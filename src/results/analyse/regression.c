@@ -554,7 +554,8 @@ static bool is_apart(struct str column, const struct value_counts *x, const stru
 		struct value v = series_value(column, x->of[i].value, version);
 		size_t k = 0;
 
-		while (k < y->n && !series_same_value(v, series_value(column, y->of[k].value, version)))
+		while (k < y->n &&
+		       !series_same_value(v, series_value(column, y->of[k].value, version)))
 			k++;
 		if (k == y->n)
 			return true;
@@ -597,8 +598,8 @@ static int note_apart(struct regression *g, struct err *e)
 
 		if (x->distinct > x->n || y->distinct > y->n) /* more values than are listed */
 			continue;
-		if ((is_apart(column[c], x, y, version[0]) || is_apart(column[c], y, x, version[0])) &&
-		    named++ < COLUMNS_NAMED_MAX)
+		if ((is_apart(column[c], x, y, version[0]) ||
+		     is_apart(column[c], y, x, version[0])) && named++ < COLUMNS_NAMED_MAX)
 			buf_printf(&names, "%s%.*s", names.len ? ", " : "", (int)column[c].n, column[c].p);
 	}
 	if (named)
