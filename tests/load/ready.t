@@ -75,6 +75,7 @@ for my $how ('round-robin', 'random') {
 		my ($warm) = bodies($sim, 0);
 
 		is($run->{result}{completed}, 12, "$how: all done") or diag($run->{err});
+		like($run->{out}, qr/^12 requests to 3 LoRA adapters of sim, /m, "$how: the summary says so");
 		is($warm->{model}, 'sim', "$how: the base model warms up");
 		push @seen, join '', map { $_->{model} } bodies($sim, 1);
 	}

@@ -41,6 +41,7 @@ static const struct row { const char *text, *words; } rows[] = {
 	{ "caf\303\251 \"\342\202\254 1\"", "[caf\303\251][\342\202\254 1]" },
 	{ "a\\\nb", "[a\nb]" },
 	{ "a\vb", "[a\vb]" },
+	{ "vllm serve \\\n  m \\\r\n\t--port \\\n8000 \\\n", "[vllm][serve][m][--port][8000]" }, /* not Python's */
 	{ "'", "No closing quotation" },
 	{ "a 'b", "No closing quotation" },
 	{ "a \"b\\\"", "No closing quotation" },

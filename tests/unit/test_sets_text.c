@@ -245,6 +245,17 @@ static void sonnet_shares_its_first_lines(void **state)
 	fixture_release(&f);
 }
 
+/* U+FFFD in place of a letter would be another prompt. */
+static void other_encodings_are_refused(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	fixture_init(&f, "f.jsonl", "{\"prompt\": \"caf\xc3\xa9\"}\n{\"prompt\": \"caf\xe9\"}\n");
+	assert_refused(&f, "custom", "f.jsonl:2: the row has bytes that are not UTF-8. Convert the file, ");
+	fixture_release(&f);
+}
+
 /* What upstream would try for ever. */
 static void sonnet_gives_up(void **state)
 {
@@ -463,6 +474,7 @@ int main(void)
 		cmocka_unit_test(templates_wrap_and_count),
 		cmocka_unit_test(spec_bench_keeps_seed_0),
 		cmocka_unit_test(sonnet_shares_its_first_lines),
+		cmocka_unit_test(other_encodings_are_refused),
 		cmocka_unit_test(sonnet_gives_up),
 		cmocka_unit_test(traces_have_stable_chunks),
 		cmocka_unit_test(bad_traces_are_refused),

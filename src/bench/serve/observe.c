@@ -622,7 +622,7 @@ void observer_score(struct observer *o, const struct tokenizer *t, const char *s
 	meta->trust.capture_counted = n->counted;
 	meta->trust.capture_prompts = n->without_usage;
 	meta->facts.backend = backend_name(o);
-	meta->facts.model_id = o->has_models ? "several" : o->model;
+	meta->facts.model_id = o->has_models ? "several models" : o->model;
 	meta->facts.num_prompts = count_rows(&o->record);
 	meta->facts.request_rate = INFINITY;
 	meta->facts.burstiness = 1;

@@ -483,6 +483,8 @@ static void report_facts(const struct serve_opts *o, const struct serve_derived 
 			: 0,
 	};
 	load_facts(o, d, p, &f->load, a);
+	if (!p->endpoint->is_model_unnamed)
+		f->load.adapters = (unsigned)o->lora_modules.n;
 	report_date(f->date, p->record.stop_ns);
 	f->metadata = arena_alloc(a, d->n_metadata * sizeof(*f->metadata));
 	for (size_t i = 0; i < d->n_metadata; i++)

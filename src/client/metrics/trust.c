@@ -87,6 +87,8 @@ const char *trust_spoils_text(unsigned spoils, char out[TRUST_SPOILS_BYTES])
 		{ GOODPUT, "goodput" }, { RATES, "throughput" },
 		{ TRUST_BIT(TRUST_REQUESTS), "request throughput" },
 		{ TRUST_BIT(TRUST_INPUT), "input throughput" }, { TOKENS, "output throughput" },
+		{ TRUST_BIT(TRUST_OUTPUT), "output throughput" },
+		{ TRUST_BIT(TRUST_TOTAL), "total token throughput" },
 	};
 	size_t n = 0;
 
@@ -755,13 +757,15 @@ static void judge_capture(struct trust *t, const struct metrics *m, const struct
 		      "seen; requests that it missed altogether are not counted.",
 		      (unsigned long long)f->capture_dropped);
 	if (f->capture_counted || f->capture_prompts)
-		doubt(t, f->capture_counted ? TRUST_DEGRADED : TRUST_VALID, "capture_tokens",
+		doubt(t, TRUST_DEGRADED, "capture_tokens",
 		      "The server sent no token counts for %llu request%s, because the client did not ask "
 		      "for them (stream_options.include_usage): the prompt tokens are not known%s.",
 		      (unsigned long long)f->capture_prompts, f->capture_prompts == 1 ? "" : "s",
 		      f->capture_counted
 		      ? ", and each event with text is taken as one output token; --tokenizer counts the "
-		      "text" : "");
+		      "text" : "")
+			->spoils &= f->capture_counted ? TRUST_EVERYTHING : TRUST_BIT(TRUST_INPUT) |
+							 TRUST_BIT(TRUST_TOTAL);
 }
 
 static void judge_network(struct trust *t, const struct metrics *m, const struct trust_facts *f)

@@ -668,6 +668,14 @@ static const char *next(const char *p, const char *end, struct buf *word, const 
 	return p;
 }
 
+/* After a backslash at the end of a line at p, which continues the command; p: there is none. */
+static const char *after_continuation(const char *p, const char *end)
+{
+	if (end - p > 2 && p[0] == '\\' && p[1] == '\r' && p[2] == '\n')
+		return p + 3;
+	return end - p > 1 && p[0] == '\\' && p[1] == '\n' ? p + 2 : p;
+}
+
 int words_split(struct str text, struct arena *a, char ***argv, size_t *n, struct err *e)
 {
 	const char *p = text.p, *end = text.p + text.n, *why = NULL;
@@ -679,8 +687,8 @@ int words_split(struct str text, struct arena *a, char ***argv, size_t *n, struc
 	if (text.n && memchr(text.p, 0, text.n))
 		return err_set(e, ERR_USAGE, "a command cannot contain a zero byte");
 	for (;;) {
-		while (p < end && is_shell_blank(*p))
-			p++;
+		while (p < end && (is_shell_blank(*p) || after_continuation(p, end) > p))
+			p = is_shell_blank(*p) ? p + 1 : after_continuation(p, end);
 		if (p == end)
 			break;
 		buf_reset(&word);

@@ -173,7 +173,8 @@ int fmt_vtext(char *out, size_t cap, const char *fmt, va_list ap);
  * Cuts a command line into words as a POSIX shell would, without variables, patterns and comments.
  *
  * Equal to Python's shlex.split: '...' is literal; in "..." a backslash only escapes another one
- * and the quote; outside quotes it escapes anything; blanks are space, tab, CR, LF.
+ * and the quote; outside quotes it escapes anything; blanks are space, tab, CR, LF. Unlike there,
+ * and as in a shell, a backslash between words that ends a line continues the command.
  */
 
 /*

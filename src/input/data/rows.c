@@ -429,11 +429,17 @@ int rows_refuse(const struct dataset_rows *r, size_t i, struct err *e, const cha
 	return refuse_at(r, r->order[i], e, ERR_RUN, text);
 }
 
+/* Bytes of another encoding would be sent as U+FFFD: other prompts than those of the file. */
 static int get(struct dataset_rows *r, size_t row, struct json_slice *out, struct err *e)
 {
-	struct table *t = table_of(r, &row);
+	size_t in_table = row;
+	struct table *t = table_of(r, &in_table);
 
-	return table_row(t, row, out, e);
+	if (table_row(t, in_table, out, e) < 0)
+		return -1;
+	return utf8_is_valid(out->raw) ? 0 :
+		refuse_at(r, row, e, ERR_RUN, "the row has bytes that are not UTF-8. Convert the file, "
+			  "for example with iconv -f latin1 -t utf8");
 }
 
 static bool is_known(const struct dataset_rows *r, struct str key)

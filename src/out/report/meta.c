@@ -45,7 +45,7 @@ static const struct scalar facts_rows[] = {
 	F(load.reuse.order), F(load.reuse.pass), F(load.reuse.copies), F(load.reuse.repeated),
 	F(load.reuse.pass_requests), F(load.reuse.ideal),
 	F(load.is_replay), F(load.trace_format), F(load.speedup), F(load.ideal_hit_rate),
-	F(load.prefix_exact),
+	F(load.prefix_exact), F(load.adapters),
 	F(budget.level.streams), F(budget.level.events_per_s), F(budget.level.requests),
 	F(budget.level.events), F(budget.level.threads), F(budget.level.stamps),
 	F(budget.level.is_burst), F(budget.level.is_tls), F(budget.rounds), F(budget.at_ns),

@@ -53,6 +53,7 @@ struct report_load {
 	const char *trace_format;        /* its format; NULL: not a trace */
 	double speedup;
 	double ideal_hit_rate, prefix_exact; /* of struct trace_facts; below 0: unknown */
+	unsigned adapters;               /* that requests name in place of the model; 0: none */
 	struct str runs;                 /* JSON of several runs' values; empty: one run */
 };
 

@@ -725,6 +725,9 @@ void report_summary(const struct report *r, struct buf *out)
 	buf_printf(out, "%u request%s", sent, sent == 1 ? "" : "s");
 	if (r->facts->model_id) {
 		buf_add_text(out, " to ");
+		if (r->facts->load.adapters)
+			buf_printf(out, "%u LoRA adapter%s of ", r->facts->load.adapters,
+				   r->facts->load.adapters == 1 ? "" : "s");
 		line_add_safe(out, str_of(r->facts->model_id));
 	}
 	add_load(r, out);
