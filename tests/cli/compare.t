@@ -530,6 +530,21 @@ like($r->{out}, qr/^avg_cold_startup_time .* 2 : 2 /m, 'measured percentiles are
 status_is('other models are refused of an engine, too', 1, qr/--across-models/, 'engine/plain',
 	do { mkdir 'model'; spew('model/a.json', slurp('engine/plain/0.json') =~ s/"m"/"n"/r); 'model' });
 
+# ---- why runs are DEGRADED ----
+
+{
+	my $why = sub { { level => 'DEGRADED', code => $_[0], spoils => [$_[1]], text => 'x' } };
+	my %late = (profllm => { verdict => 'DEGRADED', verdicts => { ttft => 'DEGRADED' },
+		reasons => [$why->('send_lag', 'ttft'), $why->('usage', 'itl')] });
+
+	runs('late', map { result(1000, $_, $_ ? () : %late) } 0 .. 2);
+	$r = status_is('DEGRADED runs', 0, undef, 'base', 'late', '--metrics', 'median_ttft_ms');
+	like($r->{out}, qr/^note: DEGRADED because of late: send_lag in 1 of 3 runs; profllm help explains /m,
+		'the reasons that concern the metrics are named');
+	$r = status_is('another metric', 0, undef, 'base', 'late', '--metrics', 'output_throughput');
+	unlike($r->{out}, qr/because of late/, 'and no others');
+}
+
 # ---- experiments without a result ----
 
 {
