@@ -512,7 +512,8 @@ for my $i (0 .. 7) {
 		avg_latency => 1 + $i / 1000, percentiles => { 50 => 1, 99 => 1 },
 		profllm => { command => 'latency', backend => 'sim', engine => { name => 'sim' },
 			batch_size => 8, input_len => 32, %more, stop_ns => $i,
-			engine_args => ['--model', 'm', $i >= 3 && $i < 6 ? ('--max-num-seqs', '4') : ()] } }));
+			engine_args => ['--model', 'm',
+				$i >= 3 && $i < 6 ? ('--max-num-seqs', '4') : ()] } }));
 }
 $r = status_is('an engine', 0, undef, 'engine/plain', 'engine/seqs4', '--metrics', 'avg_latency');
 like($r->{out}, qr/^avg_latency .* 3 : 3 /m, 'each run of an engine is a session of its own');
@@ -553,11 +554,15 @@ status_is('other models are refused of an engine, too', 1, qr/--across-models/, 
 
 	spew('failed.json', $json->encode($failed));
 	spew('running.json', $json->encode({ %doc, status => 'running' }));
-	spew('suite.json', $json->encode({ schema_version => 1, suite => 's', experiments => [$failed, $failed] }));
+	spew('suite.json', $json->encode({ schema_version => 1, suite => 's',
+		experiments => [$failed, $failed] }));
 	for my $verb ('compare', 'plot') {
-		for (['failed', 'the experiment of failed.json has no result: it failed in the stage start: no memory'],
-			['running', 'the experiment of running.json has no result: it has not ended: *--resume*'],
-			['suite', 'none of the 2 experiments of suite.json has a result. The first one: it failed *']) {
+		for (['failed', 'the experiment of failed.json has no result: it failed in the stage start: no '
+			. 'memory'],
+			['running', 'the experiment of running.json has no result: it has not ended: '
+			. '*--resume*'],
+			['suite', 'none of the 2 experiments of suite.json has a result. The first one: '
+			. 'it failed *']) {
 			check_run("$verb: $_->[0]", run(args => ['bench', $verb, "$_->[0].json", 'base']),
 				{ status => 1, err => "profllm bench $verb: $_->[1]" });
 		}
