@@ -557,10 +557,9 @@ status_is('other models are refused of an engine, too', 1, qr/--across-models/, 
 	spew('suite.json', $json->encode({ schema_version => 1, suite => 's',
 		experiments => [$failed, $failed] }));
 	for my $verb ('compare', 'plot') {
-		for (['failed', 'the experiment of failed.json has no result: it failed in the stage start: no '
-			. 'memory'],
-			['running', 'the experiment of running.json has no result: it has not ended: '
-			. '*--resume*'],
+		for (['failed', 'the experiment of failed.json has no result: it failed in the stage '
+			. 'start: no memory'],
+			['running', 'the experiment of running.json has no result: it has not ended: *'],
 			['suite', 'none of the 2 experiments of suite.json has a result. The first one: '
 			. 'it failed *']) {
 			check_run("$verb: $_->[0]", run(args => ['bench', $verb, "$_->[0].json", 'base']),
