@@ -512,7 +512,8 @@ for my $i (0 .. 7) {
 		avg_latency => 1 + $i / 1000, percentiles => { 50 => 1, 99 => 1 },
 		profllm => { command => 'latency', backend => 'sim', engine => { name => 'sim' },
 			batch_size => 8, input_len => 32, %more, stop_ns => $i,
-			engine_args => ['--model', 'm', $i >= 3 && $i < 6 ? ('--max-num-seqs', '4') : ()] } }));
+			engine_args => ['--model', 'm',
+				$i >= 3 && $i < 6 ? ('--max-num-seqs', '4') : ()] } }));
 }
 $r = status_is('an engine', 0, undef, 'engine/plain', 'engine/seqs4', '--metrics', 'avg_latency');
 like($r->{out}, qr/^avg_latency .* 3 : 3 /m, 'each run of an engine is a session of its own');
@@ -530,6 +531,21 @@ like($r->{out}, qr/^avg_cold_startup_time .* 2 : 2 /m, 'measured percentiles are
 status_is('other models are refused of an engine, too', 1, qr/--across-models/, 'engine/plain',
 	do { mkdir 'model'; spew('model/a.json', slurp('engine/plain/0.json') =~ s/"m"/"n"/r); 'model' });
 
+# ---- why runs are DEGRADED ----
+
+{
+	my $why = sub { { level => 'DEGRADED', code => $_[0], spoils => [$_[1]], text => 'x' } };
+	my %late = (profllm => { verdict => 'DEGRADED', verdicts => { ttft => 'DEGRADED' },
+		reasons => [$why->('send_lag', 'ttft'), $why->('usage', 'itl')] });
+
+	runs('late', map { result(1000, $_, $_ ? () : %late) } 0 .. 2);
+	$r = status_is('DEGRADED runs', 0, undef, 'base', 'late', '--metrics', 'median_ttft_ms');
+	like($r->{out}, qr/^note: DEGRADED because of late: send_lag in 1 of 3 runs; profllm help explains /m,
+		'the reasons that concern the metrics are named');
+	$r = status_is('another metric', 0, undef, 'base', 'late', '--metrics', 'output_throughput');
+	unlike($r->{out}, qr/because of late/, 'and no others');
+}
+
 # ---- experiments without a result ----
 
 {
@@ -538,11 +554,14 @@ status_is('other models are refused of an engine, too', 1, qr/--across-models/, 
 
 	spew('failed.json', $json->encode($failed));
 	spew('running.json', $json->encode({ %doc, status => 'running' }));
-	spew('suite.json', $json->encode({ schema_version => 1, suite => 's', experiments => [$failed, $failed] }));
+	spew('suite.json', $json->encode({ schema_version => 1, suite => 's',
+		experiments => [$failed, $failed] }));
 	for my $verb ('compare', 'plot') {
-		for (['failed', 'the experiment of failed.json has no result: it failed in the stage start: no memory'],
-			['running', 'the experiment of running.json has no result: it has not ended: *--resume*'],
-			['suite', 'none of the 2 experiments of suite.json has a result. The first one: it failed *']) {
+		for (['failed', 'the experiment of failed.json has no result: it failed in the stage '
+			. 'start: no memory'],
+			['running', 'the experiment of running.json has no result: it has not ended: *'],
+			['suite', 'none of the 2 experiments of suite.json has a result. The first one: '
+			. 'it failed *']) {
 			check_run("$verb: $_->[0]", run(args => ['bench', $verb, "$_->[0].json", 'base']),
 				{ status => 1, err => "profllm bench $verb: $_->[1]" });
 		}

@@ -122,7 +122,8 @@ spew('few/summary.json', slurp('few/summary.json') =~ s/INVALID/DEGRADED/r);
 check_run('a run that is DEGRADED', run(args => [@pareto, 'few', '--dry-run']), { status => 0,
 	warn => ['WARNING: 1 of the 2 results that are drawn is DEGRADED'] });
 check_run('and in other plots, too', run(args => [@plot, 'few', '--dry-run', qw(--var-x max_concurrency
-	--var-y p99_itl_ms)]), { status => 0, warn => ['WARNING: 1 of the 2 results that are drawn is DEGRADED'] });
+	--var-y p99_itl_ms)]), { status => 0,
+	warn => ['WARNING: 1 of the 2 results that are drawn is DEGRADED'] });
 spew('few/summary.json', '[{"output_throughput": 5, "max');
 check_run('a file that breaks off', run(args => [@plot, 'few']), { status => 1,
 	err => 'profllm bench sweep plot: few/summary.json: line 1*' });

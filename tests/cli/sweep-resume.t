@@ -67,8 +67,9 @@ for (['INT', 0.35, '130'], ['TERM', 0.45, '130', '--shuffle'], ['KILL', 0.4, 'si
 	is(sweep('whole', @grid, more => ['--resume'])->{err}, '', 'by the same commands');
 	my @other = (sim => [qw(--ttft-ms 2 --itl-ms 0)]);
 	check_run('another server', sweep('whole', @grid, @other, more => ['--resume']), {
-		status => 2, err => 'profllm bench sweep serve: --serve-cmd: results/whole was begun with another '
-		. 'command (*ttft-ms: * -> 2*), whose runs would be taken for runs of this one; *--resume-anyway *',
+		status => 2, err => 'profllm bench sweep serve: --serve-cmd: results/whole was begun with '
+		. 'another command (*ttft-ms: * -> 2*), whose runs would be taken for runs of this one; '
+		. '*--resume-anyway *',
 		not_out => ['[SKIPPED BENCHMARK]'] });
 	my $r = sweep('whole', @grid, @other, more => [qw(--resume --resume-anyway)]);
 	is($r->{err}, "$begun --serve-cmd; its earlier results are kept next to the new ones\n",

@@ -101,11 +101,12 @@ sub grid { return (serve_params => 's.json', bench_params => 'b.json', @_) }
 
 {
 	my ($here, $there) = (free_port(), free_port());
-	my $r = run(args => [qw(bench sweep serve -e astray --num-runs 1 --serve-cmd), "$program sim --port $here",
-		'--bench-cmd', "vllm bench serve --model sim --port $there --num-prompts 1"]);
+	my $r = run(args => [qw(bench sweep serve -e astray --num-runs 1 --serve-cmd),
+		"$program sim --port $here", '--bench-cmd',
+		"vllm bench serve --model sim --port $there --num-prompts 1"]);
 
-	check_run('another port', $r, { status => 1, warn => ["WARNING: --bench-cmd sends to port $there, but "
-		. "the server of --serve-cmd listens on port $here"] });
+	check_run('another port', $r, { status => 1, warn => ["WARNING: --bench-cmd sends to port $there, "
+		. "but the server of --serve-cmd listens on port $here"] });
 }
 
 # ---- links, names, warm-up ----

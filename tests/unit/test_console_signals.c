@@ -36,7 +36,9 @@ static int end_of(int first, int second, useconds_t pause_us)
 
 static void two_at_once_are_one(void **state)
 {
-	static const int pair[][2] = { { SIGINT, SIGINT }, { SIGTERM, SIGTERM }, { SIGHUP, SIGTERM } };
+	static const int pair[][2] = {
+		{ SIGINT, SIGINT }, { SIGTERM, SIGTERM }, { SIGHUP, SIGTERM },
+	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(pair) / sizeof(*pair); i++) {

@@ -21,6 +21,8 @@
 #include "results/read/frame.h"
 #include "results/read/kind.h"
 
+#define DEGRADED_NAMED_MAX 8 /* different reasons of a side, in a note */
+
 /* ---- what a key is ---- */
 
 /* Keys of a result that say nothing about how the load was made. */
@@ -631,6 +633,59 @@ static void note_unknown_sessions(struct bench_comparison *c)
 	}
 }
 
+static bool degrades_any(const struct bench_comparison *c, const struct json_value *reason)
+{
+	for (size_t m = 0; m < c->n_metrics; m++)
+		if (result_reason_degrades(reason, str_of(c->metric[m].name)))
+			return true;
+	return false;
+}
+
+/* "a: send_lag in 3, interrupted in 1 of 4 runs", if metrics that are compared are DEGRADED. */
+static void add_degraded(const struct bench_comparison *c, const struct compare_side *side,
+			 struct buf *out)
+{
+	struct { struct str code; size_t n; } seen[DEGRADED_NAMED_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < side->n; i++) {
+		const struct json_value *list = frame_value(side->run[i].record,
+							    STR("profllm.reasons"));
+
+		for (size_t k = 0; list && list->kind == JSON_ARRAY && k < list->count; k++) {
+			struct str code = json_text(json_get(&list->item[k], "code"), STR(""));
+			size_t at = 0;
+
+			if (!code.n || !degrades_any(c, &list->item[k]))
+				continue;
+			while (at < n && !str_eq(seen[at].code, code))
+				at++;
+			if (at == DEGRADED_NAMED_MAX)
+				continue;
+			if (at == n)
+				seen[n++].n = 0;
+			seen[at].code = code;
+			seen[at].n++;
+		}
+	}
+	for (size_t i = 0; i < n; i++)
+		buf_printf(out, "%s%.*s in %zu", i ? ", " : arena_printf(c->a, "%s%s: ", out->len ? "; " :
+			   "", side->short_name), (int)seen[i].code.n, seen[i].code.p, seen[i].n);
+	if (n)
+		buf_printf(out, " of %zu run%s", side->n, side->n == 1 ? "" : "s");
+}
+
+static void note_degraded(struct bench_comparison *c)
+{
+	struct buf text = { 0 };
+
+	for (size_t s = 0; s < c->n_sides; s++)
+		add_degraded(c, &c->side[s], &text);
+	if (text.len)
+		compare_note(c, "DEGRADED because of %s; profllm help explains each name", text.data);
+	buf_release(&text);
+}
+
 /* Whether two sides differ in a parameter that defines them. */
 static bool is_different(const struct bench_comparison *c, size_t param, size_t side)
 {
@@ -729,6 +784,7 @@ int compare_judge(struct bench_comparison *c, struct err *e)
 		.is_invalid_counted = c->o->is_invalid_counted };
 	matched_compare(&c->spec, c->a, &c->out);
 	note_unknown_sessions(c);
+	note_degraded(c);
 	return 0;
 }
 

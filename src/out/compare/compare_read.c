@@ -67,7 +67,7 @@ static bool is_of_engine(const struct json_value *record)
 	return json_get(json_get(record, "profllm"), "engine");
 }
 
-/* Whether the run started the engine itself; behind a URL it may serve several runs. */
+/* Whether the run started the engine itself; one at a URL may serve several runs. */
 static bool has_own_engine(const struct json_value *record)
 {
 	const struct json_value *ours = json_get(record, "profllm");

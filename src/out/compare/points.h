@@ -11,7 +11,7 @@
 
 struct points_line {
 	const char *name;
-	const char *group;                /* of its repeats, as it is named in sentences; NULL: none */
+	const char *group;                /* name that its repeats share; NULL: it has none */
 	const char *const *value;         /* of its parameters, in the table's order */
 	const struct json_value *record;  /* NULL: no result */
 	const char *more;                 /* for the column more_title; NULL: empty */
@@ -51,8 +51,8 @@ struct points_best points_best(const struct points_table *p, const char *key);
  */
 #define POINTS_LEVEL 0.03
 /*
- * Appends sentences: "Highest throughput: 64.64 req/s at rate=80", which others (repeats apart) are
- * within POINTS_LEVEL (or, of a metric with an interval in KEY_low and KEY_high, how much more it is
+ * Appends sentences: "Highest throughput: 64.64 req/s at rate=80", which other points are within
+ * POINTS_LEVEL (or, of a metric with an interval in KEY_low and KEY_high, how much more it is
  * than the next one), and what was left out. what: "throughput", unit: "req/s".
  */
 void points_say_best(const struct points_table *p, const struct points_best *best, const char *key,

@@ -158,6 +158,7 @@ CASES = [
         "steps": [serve(*S, *B, *ONE, "--link-vars", "max-num-seqs=max_concurrency")],
         "files": GRID,
         "differs": UNLINKED,
+        "status": 2,
     },
     {"name": "resume-complete", "steps": [serve(*S, *B), serve(*S, *B, "--resume")], "files": GRID},
     {
