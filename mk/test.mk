@@ -101,9 +101,10 @@ ubsan:
 	$(Q)$(MAKE) --no-print-directory suite O=$(O)/ubsan WHAT="unit load" \
 		CFLAGS="-O1 -g1 -fsanitize=undefined -fno-sanitize-recover=all"
 # A test that starts no thread has no race: only those that say `threads: yes` are built.
+THREADED = $(shell grep -lE '^(/\*| \*) threads: yes' tests/unit/test_*.c)
 tsan:
 	$(Q)$(MAKE) --no-print-directory suite O=$(O)/tsan WHAT="unit load" \
-		UNIT="$(patsubst tests/unit/test_%.c,%,$(shell grep -lE '^(/\*| \*) threads: yes' tests/unit/*.c))" \
+		UNIT="$(THREADED:tests/unit/test_%.c=%)" \
 		CFLAGS="-O1 -g1 -fsanitize=thread" SUITE_RUN="$(FIXED_ADDRESSES)"
 
 # A dashboard at a hundred times the pace of a team of 20, for HOURS: see tests/cli/dashboard-soak.t.

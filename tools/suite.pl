@@ -149,6 +149,7 @@ sub command {
 	my @command = $is_unit ? ('bash', '-c', "set -o pipefail; \"\$0\" | sed '$cmocka'", $test) : $test;
 
 	# See free_port in Ports.pm; another suite on this machine begins elsewhere.
+	my $ports = 10000 + 64 * (($$ + $started++) % 350);
 	return ('env', $guard ? "LD_PRELOAD=$guard" : (), 'TEST_STORE=' . ($store // 'sqlite'),
-		'TEST_PORTS=' . (10000 + 64 * (($$ + $started++) % 350)), 'timeout', '-k', '10', $limit, @command);
+		"TEST_PORTS=$ports", 'timeout', '-k', '10', $limit, @command);
 }
