@@ -619,6 +619,7 @@ void observer_score(struct observer *o, const struct tokenizer *t, const char *s
 	meta->trust.is_kernel_stamped = true;
 	meta->trust.capture_dropped = dropped;
 	meta->trust.capture_lost = n->lost;
+	meta->trust.is_capture = true;
 	meta->trust.capture_counted = n->counted;
 	meta->trust.capture_prompts = n->without_usage;
 	meta->facts.backend = backend_name(o);

@@ -191,6 +191,12 @@ static double share(double part, double whole)
 	return whole > 0 ? part / whole : 0;
 }
 
+/* An option of bench serve that helps, but not where the traffic is another client's. */
+static const char *advice(const struct trust_facts *f, const char *ours, const char *captured)
+{
+	return f->is_capture ? captured : ours;
+}
+
 static void judge_failures(struct trust *t, const struct metrics *m)
 {
 	double failed = share(m->failed, (double)m->completed + m->failed);
@@ -405,9 +411,10 @@ static void judge_events(struct trust *t, const struct metrics *m, const struct 
 	else if (gaps > 0 && tokens >= 0 && fabs(gaps - tokens) > TRUST_GAPS_SHARE * tokens)
 		doubt(t, TRUST_DEGRADED, "usage",
 		      "ITL has %.0f gaps for %.0f tokens after the first ones (limit: %.0f %% apart): it is "
-		      "per event, not per token%s.%s", gaps, tokens, 100 * TRUST_GAPS_SHARE, peak,
-		      gaps > tokens ? " Events without a token make it too short; --compat role-chunk "
-				      "leaves out those that have only a role." : "");
+		      "per event, not per token%s.%s%s", gaps, tokens, 100 * TRUST_GAPS_SHARE, peak,
+		      gaps > tokens ? " Events without a token make it too short" : "",
+		      gaps > tokens ? advice(f, "; --compat role-chunk leaves out those that have only "
+						"a role.", ".") : "");
 	if (c->is_full)
 		doubt(t, TRUST_INVALID, "record_full",
 		      "The record reached its limit: later token events are not in it.");
@@ -454,29 +461,30 @@ static void judge_answers(struct trust *t, const struct metrics *m, const struct
 		doubt(t, content > TRUST_ROLE_INVALID * ttft ? TRUST_INVALID : TRUST_DEGRADED,
 		      "role_event",
 		      "The first event of %.1f %% of the answers has only a role, and TTFT ends with it "
-		      "(mean %.3f ms). The first content came after %.3f ms; --compat role-chunk "
-		      "measures that.", 100 * share(c->n_role_first, m->completed), ttft, content);
+		      "(mean %.3f ms). The first content came after %.3f ms%s",
+		      100 * share(c->n_role_first, m->completed), ttft, content,
+		      advice(f, "; --compat role-chunk measures that.", "."));
 	if (c->n_usage_ignored > answers && level != TRUST_VALID)
 		doubt(t, level, "usage_ignored",
 		      "The server sends its token counts in an event with choices, where vllm does not "
-		      "look: %lld output and %lld input tokens are reported, it says %lld and %lld; "
-		      "--fix usage takes those.", (long long)m->total_output,
-		      (long long)m->total_input, (long long)c->best_output,
-		      (long long)c->best_input);
+		      "look: %lld output and %lld input tokens are reported, it says %lld and %lld%s",
+		      (long long)m->total_output, (long long)m->total_input,
+		      (long long)c->best_output, (long long)c->best_input,
+		      advice(f, "; --fix usage takes those.", "."));
 	else if (c->n_count_short > answers && output > TRUST_COUNT_DEGRADED)
 		doubt(t, level, "token_count",
 		      "Only the answer's text is counted, and %.1f %% of the answers have more events "
 		      "than that has tokens (reasoning, tool calls): %lld output tokens are reported, "
-		      "at least %lld were sent; --fix all-text counts all.",
+		      "at least %lld were sent%s",
 		      100 * share(c->n_count_short, m->completed), (long long)m->total_output,
-		      (long long)c->best_output);
+		      (long long)c->best_output, advice(f, "; --fix all-text counts all.", "."));
 	if (c->n_longer_than_asked + c->n_shorter_than_asked > answers) {
 		r = doubt(t, TRUST_DEGRADED, "answer_length",
 			  "%.1f %% of the answers are longer than asked for and %.1f %% shorter: the "
-			  "server does not follow the length in the request, which --extra-body can set "
-			  "under the name that it reads.",
+			  "server does not follow the length in the request%s",
 			  100 * share(c->n_longer_than_asked, m->completed),
-			  100 * share(c->n_shorter_than_asked, m->completed));
+			  100 * share(c->n_shorter_than_asked, m->completed),
+			  advice(f, ", which --extra-body can set under the name that it reads.", "."));
 		/* If usage is wrong, TPOT is divided by tokens that never existed. */
 		if (share(c->n_usage_differs, c->n_usage) <= TRUST_USAGE_SHARE)
 			r->spoils &= ~TPOT;
@@ -604,23 +612,25 @@ static double cached_share(const struct metrics *m)
 }
 
 /* Slow first requests. If all clients begin at once, that alone may slow them. */
-static void judge_start(struct trust *t, const struct metrics *m)
+static void judge_start(struct trust *t, const struct metrics *m, const struct trust_facts *f)
 {
 	const struct metrics_start *s = &m->client.start;
 	double longer = share(s->mean_ms - s->mean_rest_ms, s->mean_rest_ms);
+	char warm_up[80];
 
 	if (!s->is_known || s->p > TRUST_START_P ||
 	    s->ttft_first_ms <= TRUST_START_RATIO * s->ttft_rest_ms ||
 	    (longer <= TRUST_START_MEAN && s->first <= TRUST_START_SHARE * s->n))
 		return;
+	snprintf(warm_up, sizeof(warm_up), " --num-warmups %u sends such requests before the measurement.",
+		 s->first);
 	doubt(t, m->opts.is_rate_finite ? TRUST_DEGRADED : TRUST_VALID, "slow_start",
 	      "The first %u requests had a median TTFT of %.3f ms, the others of %.3f ms: %s, and the "
-	      "mean TTFT is %.1f %% longer for it. --num-warmups %u sends such requests before the "
-	      "measurement.", s->first, s->ttft_first_ms, s->ttft_rest_ms,
+	      "mean TTFT is %.1f %% longer for it.%s", s->first, s->ttft_first_ms, s->ttft_rest_ms,
 	      !m->opts.is_rate_finite ? "the server was cold, or it had to start all of them at once" :
 	      cached_share(m) > TRUST_CACHED_SHARE ? "the server or its prefix cache was cold"
 						   : "the server was cold",
-	      100 * longer, s->first);
+	      100 * longer, advice(f, warm_up, ""));
 }
 
 static void judge_cache(struct trust *t, const struct metrics *m, const struct trust_facts *f)
@@ -790,10 +800,10 @@ static void judge_network(struct trust *t, const struct metrics *m, const struct
 	    c->connect.p99_ms > TRUST_CONNECT_SHARE * answer)
 		doubt(t, TRUST_VALID, "slow_connect",
 		      "Opening a connection took %.3f ms (p99), against a median %s of %.3f ms. "
-		      "%s when the request is written; users wait for both. "
-		      "--warm-connections opens connections before the measurement.",
+		      "%s when the request is written; users wait for both.%s",
 		      c->connect.p99_ms, m->opts.is_pooling ? "E2EL" : "TTFT", answer,
-		      m->opts.is_pooling ? "E2EL begins" : "TTFT and E2EL begin");
+		      m->opts.is_pooling ? "E2EL begins" : "TTFT and E2EL begin",
+		      advice(f, " --warm-connections opens connections before the measurement.", ""));
 	if ((double)f->resolve_ns / 1e6 > TRUST_RESOLVE_NOTE_MS)
 		doubt(t, TRUST_VALID, "slow_dns",
 		      "Looking up the server's name took %.3f ms (limit %.0f ms). No number contains "
@@ -803,7 +813,7 @@ static void judge_network(struct trust *t, const struct metrics *m, const struct
 }
 
 /* The highest percentile that so few requests leave without an upper bound. */
-static void judge_sample(struct trust *t, const struct metrics *m)
+static void judge_sample(struct trust *t, const struct metrics *m, const struct trust_facts *f)
 {
 	enum metric_block b = m->opts.is_pooling ? BLOCK_E2EL : BLOCK_TTFT;
 	const struct percentile *open = NULL, *bounds = m->block[b].bounds; /* median first */
@@ -818,8 +828,9 @@ static void judge_sample(struct trust *t, const struct metrics *m)
 	if (open)
 		doubt(t, TRUST_VALID, "few_requests",
 		      "p%s of %zu request%s has no upper bound: too few of them lie beyond it, and another "
-		      "run would give another value. From %zu requests on it has one (--num-prompts).",
-		      metrics_percentile_name(name, p), open->n, open->n == 1 ? "" : "s", open->needed);
+		      "run would give another value. From %zu requests on it has one%s",
+		      metrics_percentile_name(name, p), open->n, open->n == 1 ? "" : "s", open->needed,
+		      advice(f, " (--num-prompts).", "; capture longer."));
 }
 
 static void judge_server(struct trust *t, const struct metrics *m, const struct trust_facts *f)
@@ -889,8 +900,8 @@ void trust_judge(struct trust *t, const struct metrics *m, const struct trust_fa
 		judge_events(t, m, facts);
 		judge_answers(t, m, facts);
 		judge_slots_used(t, m);
-		judge_start(t, m);
-		judge_sample(t, m);
+		judge_start(t, m, facts);
+		judge_sample(t, m, facts);
 		judge_server(t, m, facts);
 		judge_cache(t, m, facts);
 		judge_cut_answers(t, m);

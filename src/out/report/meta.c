@@ -69,7 +69,7 @@ static const struct scalar trust_rows[] = {
 	T(is_kernel_stamped), T(is_interrupted), T(is_aborted), T(is_broken_off),
 	T(lost),
 	T(knows_explained), T(cached_explained), T(answers), T(told_by),
-	T(no_tap), T(capture_dropped), T(capture_lost), T(capture_counted), T(capture_prompts),
+	T(no_tap), T(capture_dropped), T(capture_lost), T(capture_counted), T(capture_prompts), T(is_capture),
 };
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
 
