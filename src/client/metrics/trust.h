@@ -116,7 +116,7 @@ struct trust_facts {
 	const char *told_by; /* the member that gave the server the constraints; NULL: none */
 	/* Why segments had no stamps of their own, and what helps; may be NULL. */
 	const char *no_tap;
-	bool is_capture;     /* of another client, so that options of bench serve help nobody */
+	bool is_capture;     /* of another client: options of bench serve are no help */
 	/* Of captured traffic: packets lost, requests that are unknown because of it, and */
 	uint64_t capture_dropped, capture_lost;
 	/* those with events counted as output tokens, and with unknown prompt tokens. */

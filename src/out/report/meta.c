@@ -67,9 +67,8 @@ static const struct scalar trust_rows[] = {
 	T(wait_share_max), T(throttled_share), T(connections_most), T(ports), T(descriptors),
 	T(no_ports), T(no_descriptors), T(resent), T(out_of_order), T(resolve_ns),
 	T(is_kernel_stamped), T(is_interrupted), T(is_aborted), T(is_broken_off),
-	T(lost),
-	T(knows_explained), T(cached_explained), T(answers), T(told_by),
-	T(no_tap), T(capture_dropped), T(capture_lost), T(capture_counted), T(capture_prompts), T(is_capture),
+	T(lost), T(knows_explained), T(cached_explained), T(answers), T(told_by), T(no_tap),
+	T(is_capture), T(capture_dropped), T(capture_lost), T(capture_counted), T(capture_prompts),
 };
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
 
