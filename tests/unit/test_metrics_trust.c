@@ -887,7 +887,7 @@ static const struct {
 /* Of another client's traffic no reason names these options of bench serve. */
 static void test_rules(void **state)
 {
-	static const char *const ours[] = { "--compat", "--fix", "--extra-body", "--num-w", "(--num", "--warm" };
+	static const char *const ours[] = { "--compat", "--fix", "--extra-body", "--num-w", "-prompts).", "--warm" };
 	char spoils[TRUST_SPOILS_BYTES];
 
 	(void)state;
