@@ -36,6 +36,8 @@ static void serve(void **state)
 		  " --after-bench-cmd 'perl -e 0'"
 		  " --num-runs 1 -e dead", .status = 1, V, .files = R("dead", "servers.json") " "
 		  R("dead", "SERVE-default-failure.json") },
+		{ "bench sweep serve --serve-cmd '$PROFLLM sim --port $P' --bench-cmd 'perl -e 0 --'"
+		  " --after-bench-cmd 'perl -e 0' --num-runs 1 -e none", .status = 1, V },
 		{ "bench sweep serve $S --num-runs 1 -e after --after-bench-cmd 'perl -e 0'"
 		  " --restart run"
 		  " --bench-params b.json --shuffle --seed 3", V, .files = R("after",

@@ -331,6 +331,9 @@ static int say_crash(const struct server_failure *why, struct err *e)
 
 	if (!why->has_code)
 		rc = err_set(e, ERR_RUN, "Server process was killed together with its keeper");
+	else if (why->code == 0 && why->fault == SERVER_FAULT_CRASH)
+		rc = err_set(e, ERR_RUN, "Server process ended with return code 0 before it was ready; the "
+			     "command must not return while the server runs (docker run without -d)");
 	else if (why->reason[0])
 		rc = err_set(e, ERR_RUN, "Server process crashed with return code %d (%s: %s)",
 			     why->code, name, why->reason);

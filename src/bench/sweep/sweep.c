@@ -673,6 +673,9 @@ static const struct json_value *take_record(const struct level_runs *l, const st
 {
 	const struct json_value *record = read_result(run->path, &l->s->arena, e);
 
+	if (!record && !file_exists(run->path))
+		err_set(e, ERR_RUN, "the benchmark ended with return code 0 and left no result in %s; it is "
+			"given --save-result, --result-dir and --result-filename", run->path);
 	if (!record)
 		return NULL;
 	record = merged(l, run, record);
