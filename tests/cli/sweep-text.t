@@ -19,8 +19,8 @@ spew('number.json', '3');
 spew('items.json', '[{}, [1]]');
 spew('names.json', '[{"_benchmark_name": "x"}, {"_benchmark_name": "x"}]');
 spew('broken.json', '[{"a": 1}');
-spew('same.json', '[{"a": "x/y"}, {"a": "x_y"}]');
-spew('twice.json', '[{"a": 1}, {"a": 1}]');
+spew('same.json', '[{"label": "x/y"}, {"label": "x_y"}]');
+spew('twice.json', '[{"label": 1}, {"label": 1}]');
 mkdir 'results';
 mkdir 'results/there';
 
@@ -81,8 +81,10 @@ for ([2, 'the following arguments are required: --serve-cmd, --bench-cmd', qw(be
 		qw(--serve-params missing.json)],
 	[2, "--link-vars: expected server's=benchmark's, got 'a'", @serve, qw(--link-vars a)],
 	[2, "--link-vars: expected server's=benchmark's, got 'b=c=d'", @serve, '--link-vars', 'a=b,b=c=d'],
-	[1, "*{'a': 'x/y'} and {} with {'a': 'x_y'} would both be kept in results/x/BENCH--a=x_y; *", @serve,
-		qw(--bench-params same.json -e x --dry-run)],
+	[1, "*{'label': 'x/y'} and {} with {'label': 'x_y'} would both be kept in results/x/BENCH--label=x_y; *",
+		@serve, qw(--bench-params same.json -e x --dry-run)],
+	[2, "--bench-cmd: unexpected argument '|'*", qw(bench sweep serve --serve-cmd), 'vllm serve m',
+		'--bench-cmd', 'vllm bench serve --model m | tee x.log', qw(-e x --dry-run)],
 	[2, "--restart: *'often'*", @serve, qw(--restart often)],
 	[1, 'Ignoring unsupported startup params for max_num_seqs=32, enable_x=True, a.b=False: a.b, '
 		. 'enable_x',

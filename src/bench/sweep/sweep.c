@@ -306,7 +306,7 @@ static int check_bench(struct sweep *s, struct err *e)
 	struct arena arena = { 0 };
 	int rc = -1;
 
-	if (!s->bench_cmd || s->o->dry_run || s->o->exec_bench || !h->knows ||
+	if (!s->bench_cmd || s->o->exec_bench || !h->knows ||
 	    !h->knows(h->self, s->bench_cmd))
 		return 0;
 	for (size_t i = s->bench.n; rc < 0 && i-- > 0;) {
