@@ -81,8 +81,8 @@ for ([2, 'the following arguments are required: --serve-cmd, --bench-cmd', qw(be
 		qw(--serve-params missing.json)],
 	[2, "--link-vars: expected server's=benchmark's, got 'a'", @serve, qw(--link-vars a)],
 	[2, "--link-vars: expected server's=benchmark's, got 'b=c=d'", @serve, '--link-vars', 'a=b,b=c=d'],
-	[1, "*{'label': 'x/y'} and {} with {'label': 'x_y'} would both be kept in results/x/BENCH--label=x_y; *",
-		@serve, qw(--bench-params same.json -e x --dry-run)],
+	[1, "*{'label': 'x/y'} and {} with {'label': 'x_y'} would both be kept in results/x/BENCH--label=x_y"
+		. '; *', @serve, qw(--bench-params same.json -e x --dry-run)],
 	[2, "--bench-cmd: unexpected argument '|'*", qw(bench sweep serve --serve-cmd), 'vllm serve m',
 		'--bench-cmd', 'vllm bench serve --model m | tee x.log', qw(-e x --dry-run)],
 	[2, "--restart: *'often'*", @serve, qw(--restart often)],
