@@ -232,8 +232,8 @@ if (!$slow) {
 	_exit(0);
 }
 
-my @readers = map { my $s = reader($d); print $s request('POST', '/api/filters/apply', \%page);
-	$s->flush; $s } 1 .. READERS;
+my @readers = map { my $s = reader($d); print $s request('POST', '/api/filters/apply', \%page,
+	'Connection: close'); $s->flush; $s } 1 .. READERS;
 my ($most, @seconds) = ($before);
 my $until = time + 240;
 do {
@@ -284,12 +284,11 @@ is(scalar(() = $export =~ /\bsha256:[0-9a-f]{16}/g), RUNS, 'and gets all runs');
 
 for (['414', 'GET /api/filters/options?filter=' . 'a' x 40000 . " HTTP/1.1\r\nHost: localhost\r\n\r\n"],
 	['431', "GET /api/health HTTP/1.1\r\nHost: localhost\r\nX: " . 'a' x 40000 . "\r\n\r\n"]) {
-	my $s = reader($d, 65536);
+	my ($s, $text) = (reader($d, 65536), '');
 
 	print $s $_->[1];
 	$s->flush;
-	shutdown $s, 1;
-	my $text = rest_of($s);
+	1 while $text !~ /\}\z/ && sysread $s, $text, 65536, length $text; # it may stay open for a while
 	is(status_line($text), $_->[0], "a head that is too long: $_->[0]");
 	like($text, qr{^Content-Type: application/problem\+json\r$}m, 'as every other error is told');
 }
