@@ -83,8 +83,12 @@ for ([2, 'the following arguments are required: --serve-cmd, --bench-cmd', qw(be
 	[2, "--link-vars: expected server's=benchmark's, got 'b=c=d'", @serve, '--link-vars', 'a=b,b=c=d'],
 	[1, "*{'label': 'x/y'} and {} with {'label': 'x_y'} would both be kept in results/x/BENCH--label=x_y"
 		. '; *', @serve, qw(--bench-params same.json -e x --dry-run)],
-	[2, "--bench-cmd: unexpected argument '|'*", qw(bench sweep serve --serve-cmd), 'vllm serve m',
-		'--bench-cmd', 'vllm bench serve --model m | tee x.log', qw(-e x --dry-run)],
+	[2, "--bench-cmd: unknown option --modle; *", qw(bench sweep serve --serve-cmd), 'vllm serve m',
+		'--bench-cmd', 'vllm bench serve --modle m', qw(-e x --dry-run)],
+	[2, "--bench-cmd: '|' needs a shell, *", qw(bench sweep serve --serve-cmd), 'vllm serve m',
+		'--bench-cmd', 'vllm bench serve --model m | tee x.log', qw(-e x)],
+	[2, '--serve-cmd: HF_HOME=... before the command needs a shell, *', qw(bench sweep serve --serve-cmd),
+		'HF_HOME=/data vllm serve m', '--bench-cmd', 'vllm bench serve --model m', qw(-e x)],
 	[2, "--restart: *'often'*", @serve, qw(--restart often)],
 	[1, 'Ignoring unsupported startup params for max_num_seqs=32, enable_x=True, a.b=False: a.b, '
 		. 'enable_x',
