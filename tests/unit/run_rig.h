@@ -108,7 +108,7 @@ static inline void run_add_text(struct buf *out, const char *title, const char *
 {
 	static const char *const left_out[] = {
 		"TTFT median", "The measurement is", "Best ", "Highest ", "Within ", "No best ", "Next: ",
-		"  Note: ",
+		"  Note: ", "note: 1 of these values is DEGRADED",
 		"Note: ", " VERDICT", "  VERDICT", "  What to do", "It is ", "Verdict:", " What to do",
 	};
 	struct buf text = { 0 };

@@ -179,6 +179,7 @@ static const struct finding refused[] = {
 	{ "server: {ports: 3}\n", "server.ports: unknown key; it belongs in resources, not in server" },
 	{ "server: {command: ''}\n", "server.command: expected words or a list of them" },
 	{ "server: {command: \"vllm 'serve\"}\n", "server.command: No closing quotation" },
+	{ "server: {command: A=b vllm serve m}\n", "server.command: A=... before the command needs a shell" },
 	{ "server: {command: vllm serve, url: 'http://x'}\n",
 	  "url names a running server and command starts one" },
 	{ "server: {url: x}\n", "server.url: expected http://... or https://..., got 'x'" },

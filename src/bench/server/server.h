@@ -76,6 +76,11 @@ struct server_address {
 /* -1 with e (ERR_USAGE) when --port is no port or --host does not fit. */
 int server_address(char *const *argv, struct server_address *a, struct err *e);
 /*
+ * -1 with e (ERR_USAGE) when a command, of a server or a benchmark, has what only a shell does: a
+ * variable before it, a pipe, a redirection. Values of variables are not in e: they may be secrets.
+ */
+int server_refuse_shell(char *const *argv, struct err *e);
+/*
  * Replaces the address from the command; port 0: the port stays. ERR_USAGE: the name is too long.
  */
 int server_at(struct server_address *a, const char *host, unsigned port, struct err *e);

@@ -262,3 +262,20 @@ int server_address(char *const *argv, struct server_address *a, struct err *e)
 	arena_release(&arena);
 	return rc;
 }
+
+int server_refuse_shell(char *const *argv, struct err *e)
+{
+	static const char *const operators[] = { "|", "||", "&", "&&", ";", "<", ">", ">>", "2>&1" };
+	struct str rest = str_of(argv[0]), name = str_cut(&rest, '=');
+
+	if (name.n && name.n < strlen(argv[0]) && !memchr(name.p, '/', name.n))
+		return err_set(e, ERR_USAGE, "%.*s=... before the command needs a shell, and there is none; "
+			       "set the variable beforehand (export; env in a file of experiments), or "
+			       "begin the command with env", (int)name.n, name.p);
+	for (; *argv; argv++)
+		for (size_t i = 0; i < sizeof(operators) / sizeof(*operators); i++)
+			if (strcmp(*argv, operators[i]) == 0)
+				return err_set(e, ERR_USAGE, "'%s' needs a shell, and there is none; leave it "
+					       "out, or put the command into a script", *argv);
+	return 0;
+}

@@ -242,25 +242,6 @@ static void remove_half_written(struct sweep *s, const char *folder)
 		closedir(dir);
 }
 
-/* What only a shell does: a variable before the command, pipes and redirections. */
-static int refuse_shell(const char *option, char *const *argv, struct err *e)
-{
-	static const char *const operators[] = { "|", "||", "&", "&&", ";", "<", ">", ">>", "2>&1" };
-	struct str rest = str_of(argv[0]), name = str_cut(&rest, '=');
-
-	if (name.n && name.n < strlen(argv[0]) && !memchr(name.p, '/', name.n))
-		return err_set(e, ERR_USAGE, "%s: %.*s=... before the command needs a shell, and there is "
-			       "none; export the variable first, or begin the command with env", option,
-			       (int)name.n, name.p);
-	for (; *argv; argv++)
-		for (size_t i = 0; i < sizeof(operators) / sizeof(*operators); i++)
-			if (strcmp(*argv, operators[i]) == 0)
-				return err_set(e, ERR_USAGE, "%s: '%s' needs a shell, and there is none; "
-					       "leave it out, or put the command into a script", option,
-					       *argv);
-	return 0;
-}
-
 static int split(struct sweep *s, const char *option, const char *text, char ***argv,
 		 struct err *e)
 {
@@ -270,7 +251,7 @@ static int split(struct sweep *s, const char *option, const char *text, char ***
 		return err_wrap(e, "%s", option);
 	if (!**argv)
 		return err_set(e, ERR_USAGE, "%s: the command is empty", option);
-	return refuse_shell(option, *argv, e);
+	return server_refuse_shell(*argv, e) < 0 ? err_wrap(e, "%s", option) : 0;
 }
 
 static int read_params(struct sweep *s, const char *option, const char *path, struct params *out,

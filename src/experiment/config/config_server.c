@@ -59,7 +59,8 @@ static char *const *read_command(struct one *o)
 		config_complain(o->r->c, o->r->f, v, path, "expected words or a list of them, got %s",
 				config_got(v, o->r->a));
 		return NULL;
-	} else if (words_split(v->text, o->r->a, &words, &n, &e) < 0) {
+	} else if (words_split(v->text, o->r->a, &words, &n, &e) < 0 ||
+		   (words[0] && server_refuse_shell(words, &e) < 0)) {
 		config_complain(o->r->c, o->r->f, v, path, "%s", e.text);
 		return NULL;
 	}
