@@ -6,7 +6,7 @@
 # `, N skipped` when cases were skipped; their reasons are listed above it, and the files that took
 # longest. A test program that dies, ends with a status other than 0, or runs fewer cases than it
 # planned counts as at least one failure. The second is what runs next to what: JOBS tests at once
-# (default 8 on two processors: they wait more than they compute), and after them, one at a time,
+# (default 6 on two processors: they wait more than they compute), and after them, one at a time,
 # those of tests/load, which compare times. A comment `suite: CLASS` at the start of a line of the
 # test's source says otherwise:
 #   alone   one at a time, because it measures how long something takes
@@ -55,7 +55,7 @@ $_->stop for $all, $second;
 report();
 
 sub jobs {
-	my $jobs = 2 + 3 * (`nproc` || 2);
+	my $jobs = 2 + 2 * (`nproc` || 2);
 
 	return $jobs < 16 ? $jobs : 16; # memory: some start a browser
 }

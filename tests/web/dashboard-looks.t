@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: Apache-2.0
 // The Runs page on several screens, and its states, in Chromium; see dashboard-looks.mjs.
-// suite: first
 if (process.env.WEB === '0')
 	console.log('1..0 # SKIP this build has no pages (WEB=0)');
 else
