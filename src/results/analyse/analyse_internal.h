@@ -503,7 +503,7 @@ void setups_put_unpriced(struct json_writer *w, const struct setups *s);
 int setups_legend(struct setups *s, size_t metric, struct err *e);
 /* counts: of each row, whether it counts in the search for the newest version. */
 struct setup_point *setups_points(const struct setups *s, const bool *counts, size_t *n);
-/* Tags that make no configuration, such as names that users give to what they compare. */
+/* Names of --metadata that are not configuration: users give them to what they compare. */
 #define TAGS_MAX 8
 size_t tags_of(const struct analyse_request *r, struct str out[static TAGS_MAX]);
 /*

@@ -680,7 +680,7 @@ static size_t pairs_of(const struct impact *m, const struct member *x, struct pa
 	return n;
 }
 
-/* A tag, such as a name that users give to what they compare, that is no configuration. */
+/* A name of --metadata that users gave to what they compare, and that is not configuration. */
 static bool is_tag(struct str column)
 {
 	return str_starts(column, STR("tags.")) && series_role(column) == SERIES_CIRCUMSTANCE;
