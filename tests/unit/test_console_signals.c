@@ -12,8 +12,11 @@
 #include <unistd.h>
 
 #include "cmd/console/cli.h"
+#include "core/base/clock.h"
 
 #define LATER_US 120000
+#define AT_ONCE_NS 25000000
+#define WAS_HELD_UP 9 /* exit status: the machine made "at once" too long */
 
 /* How a process ends that gets two signals, pause_us apart. */
 static int end_of(int first, int second, useconds_t pause_us)
@@ -22,15 +25,21 @@ static int end_of(int first, int second, useconds_t pause_us)
 	pid_t pid = fork();
 
 	if (pid == 0) {
+		int64_t from_ns = clock_mono_ns();
+
 		signal(SIGHUP, SIG_DFL); /* not as nohup leaves it */
 		cli_catch_signals();
 		raise(first);
 		usleep(pause_us);
+		if (!pause_us && clock_mono_ns() - from_ns > AT_ONCE_NS)
+			_exit(WAS_HELD_UP);
 		raise(second);
 		_exit(*cli_is_interrupted() ? 7 : 1);
 	}
 	assert_true(pid > 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == WAS_HELD_UP)
+		return end_of(first, second, pause_us);
 	return status;
 }
 
