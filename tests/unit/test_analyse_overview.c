@@ -501,7 +501,8 @@ static void changes(void **state)
 }
 
 /* Of 32 configurations each is measured with some versions, the newer by a factor faster. */
-static void versioned(struct rig *r, const char *suite, const char *version, double factor)
+static void versioned_as(struct rig *r, const char *suite, const char *version, double factor,
+			 const char *variant)
 {
 	for (int i = 0; i < 32; i++) {
 		if (suite)
@@ -510,10 +511,17 @@ static void versioned(struct rig *r, const char *suite, const char *version, dou
 		rig_text(r, "server.gpu", i % 2 ? "b200" : "h200");
 		rig_number(r, "server.tensor_parallel_size", 1 << (i / 2 % 4));
 		rig_number(r, "benchmark.max_concurrency", 1 << (i / 8 % 4));
+		if (variant)
+			rig_text(r, "tags.variant", variant);
 		make(r, (struct made){ .gpu = i % 2 ? "b200" : "h200", .load = 1 << (i / 8 % 4),
 				       .user = 50, .gpu_rate = (100 + 37 * i) * factor *
 				       exp(0.005 * rig_normal(r)) });
 	}
+}
+
+static void versioned(struct rig *r, const char *suite, const char *version, double factor)
+{
+	versioned_as(r, suite, version, factor, NULL);
 }
 
 /* The newest version against the one before; the older ones and other suites take no part. */
@@ -540,6 +548,17 @@ static void versions(void **state)
 	assert_true(fabs(rig_real(v, "versions/0/effect") - 0.075) < 0.004);
 	assert_true(rig_real(v, "versions/0/interval/0") > 0.07);
 	assert_true(rig_real(v, "versions/0/interval/1") < 0.08);
+	assert_int_equal(rig_count(v, "versions/0/notes"), 0);
+	rig_end(&r);
+	/* What a repeat was changed in is said, as Compare does. */
+	rig_begin(&r);
+	versioned(&r, "grid", "0.12.0", 1);
+	versioned_as(&r, "grid", "0.13.0", 1.1, "fp8");
+	versioned_as(&r, "grid", "0.13.0", 1.1, "fp8");
+	versioned_as(&r, "grid", "0.13.0", 1, "bf16");
+	v = rig_ask(&r, analyse_overview, "{}");
+	assert_int_equal(rig_count(v, "versions/0/notes"), 1);
+	rig_same(v, "versions/0/notes/0", "0.13.0 mixes runs of 2 values of tags.variant");
 	rig_end(&r);
 }
 

@@ -217,6 +217,7 @@ async function versions(page, url) {
 		d.timestamp = d.timestamp.replace('2026-04', `2026-0${5 + k}`);
 		d.suite = 'of two versions';
 		d.environment.server.version = version;
+		d.environment.profllm = `0.${i % 2}`;
 		for (const rate of ['request_throughput', 'output_throughput', 'total_token_throughput'])
 			d.results[rate] *= k ? 1.075 : 1;
 		return d;
@@ -228,7 +229,8 @@ async function versions(page, url) {
 		['of two versions', '36 of 36 faster', 'better', 0.075],
 		'a known difference of two versions is found');
 	const text = await page.textContent('[data-versions]');
-	ok(['0.13.0 against 0.12.0', '+7.5 %', line.text].every((part) => text.includes(part)),
+	equal(line.notes.length, 2, 'runs of two versions of the program are joined');
+	ok(['0.13.0 against 0.12.0', '+7.5 %', line.text, ...line.notes].every((part) => text.includes(part)),
 		'and is a line of Changed', text);
 	await page.click('[data-versions] a');
 	await page.waitForSelector('section[aria-label="Main metric"] .big-number');

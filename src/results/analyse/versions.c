@@ -153,11 +153,18 @@ static const struct json_value *ask(const struct analyse_request *given, size_t 
 		*why = arena_text(r.arena, said);
 		return NULL;
 	}
-	out = json_get(out, "comparisons");
-	assert(out && out->count == 1);
-	out = json_get(&out->item[0], "metrics");
-	assert(out && out->count == 1);
-	return &out->item[0];
+	return out;
+}
+
+/* The one metric of the one comparison of an answer. */
+static const struct json_value *metric_of(const struct json_value *answer)
+{
+	const struct json_value *all = json_get(answer, "comparisons");
+
+	assert(all && all->count == 1);
+	all = json_get(&all->item[0], "metrics");
+	assert(all && all->count == 1);
+	return &all->item[0];
 }
 
 /* "96 of 96 faster", "60 of 96 faster, 30 slower". */
@@ -179,8 +186,9 @@ static const char *counts_text(struct arena *a, const struct json_value *m, int 
 }
 
 static void put_answer(const struct analyse_request *r, struct json_writer *w,
-		       const struct json_value *m, struct str metric, const char *why)
+		       const struct json_value *answer, struct str metric, const char *why)
 {
+	const struct json_value *m = answer ? metric_of(answer) : NULL;
 	struct buf label = { 0 };
 
 	column_label(metric, &label);
@@ -191,6 +199,12 @@ static void put_answer(const struct analyse_request *r, struct json_writer *w,
 	json_member_value(w, "interval", json_get(m, "interval"));
 	json_member_value(w, "verdict", json_get(m, "verdict"));
 	json_member_text(w, "text", m ? counts_text(r->arena, m, column_better(metric)) : why);
+	if (answer) {
+		json_member_value(w, "notes", json_get(answer, "notes"));
+	} else {
+		json_member_array(w, "notes");
+		json_end_array(w);
+	}
 }
 
 static void put_succession(const struct analyse_request *r, struct json_writer *w, size_t column,
@@ -198,16 +212,16 @@ static void put_succession(const struct analyse_request *r, struct json_writer *
 {
 	const char *why = arena_printf(r->arena, "%s runs: open the comparison to see the answer",
 				       arena_count(r->arena, s->n_older + s->n_newer));
-	const struct json_value *m = NULL;
+	const struct json_value *answer = NULL;
 
 	if (s->n_older + s->n_newer <= VERSIONS_RUNS_MAX)
-		m = ask(r, column, s, arena_text(r->arena, metric), &why);
+		answer = ask(r, column, s, arena_text(r->arena, metric), &why);
 	json_begin_object(w);
 	json_member_str(w, "by", columns[column]);
 	json_member_str(w, "name", s->name);
 	json_member_str(w, "older", s->older);
 	json_member_str(w, "newer", s->newer);
-	put_answer(r, w, m, metric, why);
+	put_answer(r, w, answer, metric, why);
 	json_end_object(w);
 }
 

@@ -1098,6 +1098,7 @@ export interface OverviewVersion {
 	interval: number[] | null;
 	verdict: CompareVerdict | null; // null: not compared
 	text: string; // counts of configurations, or why there are none
+	notes: string[]; // of the comparison
 }
 
 export interface OverviewAttention { invalid: number; failed: number; degraded: number }

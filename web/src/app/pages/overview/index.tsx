@@ -54,6 +54,8 @@ function ChangeLine({ c, columns }: { c: OverviewChange; columns: Columns }): Re
 	);
 }
 
+const VERSION_NOTES_SHOWN = 2; // Compare has all of them
+
 /** A suite's newest version against the previous one; opens Compare for both. */
 function VersionLine({ v }: { v: OverviewVersion }): ReactNode {
 	const target = usePageTarget();
@@ -66,6 +68,7 @@ function VersionLine({ v }: { v: OverviewVersion }): ReactNode {
 				{v.effect !== null && <strong className={`${tone}-text num`} data-value={v.effect}>
 					{' '}{tone !== 'plain' && (v.effect < 0 ? '▼ ' : '▲ ')}{percent(v.effect)}</strong>}
 				<p className="dim small-text">{v.name}: {v.text}{v.verdict !== null && `, ${v.metric_name}`}</p>
+				{v.notes.slice(0, VERSION_NOTES_SHOWN).map((note) => <p key={note} className="dim small-text">{note}</p>)}
 			</div>
 		</li>
 	);
