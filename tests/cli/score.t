@@ -95,11 +95,14 @@ is(scalar(grep { ($_ & 14) == 14 } @bits), $answers->{profllm}{correctness}{corr
 
 # ---- several hosts ----
 
-run(args => [@serve, qw(--request-id-prefix b- --record b.rec --result-filename c.json)]);
-my $both = score(qw(a.rec b.rec --record all.rec));
+finish($_) for map { begin(args => [@serve, qw(--request-rate 2 --request-id-prefix), "$_-", '--record',
+	"host-$_.rec", '--result-filename', "host-$_.json"]) } qw(a b);
+my $both = score(qw(host-a.rec host-b.rec --record all.rec));
 check_run('two records are one run', $both, { status => 0,
 	out => ['Successful requests: * 9 *', 'Failed requests: * 1 *'], exists => ['all.rec'] });
 is(score('all.rec')->{out}, $both->{out}, 'and the merged record gives the same report');
+check_run('a record twice', score(qw(all.rec host-b.rec)), { status => 2,
+	err => 'profllm bench score: all.rec and host-b.rec hold the same requests, *' });
 
 # ---- records that are not whole ----
 

@@ -40,8 +40,7 @@ static void reports(void **state)
 		{ "bench score run.rec --percentile-metrics e2el --metric-percentiles 75"
 		  " --report full"
 		  " --goodput e2el:30000", M },
-		{ "bench score run.rec run.rec --record both.rec", .mask = VERB_NO_OUT },
-		{ "bench score both.rec", M },
+		{ "bench score run.rec run.rec", .status = 2 },
 	};
 
 	(void)state;
@@ -111,6 +110,22 @@ static void watched(void **state)
 	}
 }
 
+/* scored.rec as another host would have it, later_ns after it. */
+static void save_host(const char *path, const char *meta, int64_t later_ns)
+{
+	struct record_info info;
+	struct record r;
+	struct err e = { 0 };
+
+	assert_int_equal(record_file_load(&r, &info, "scored.rec", &e), 0);
+	r.meta = meta ? meta : r.meta;
+	r.start_ns += later_ns;
+	r.stop_ns += later_ns;
+	assert_int_equal(record_file_save(&r, NULL, path, &e), 0);
+	record_release(&r);
+	record_info_release(&info);
+}
+
 static void save_changed(const char *path, const char *meta, int state, uint32_t other, uint32_t of)
 {
 	struct record_info info;
@@ -144,8 +159,15 @@ static void save_records(void)
 	save_changed("failed.rec", r.meta, REQ_FAILED, 4, 4);
 	meta.facts.processes = 2;
 	report_meta_write(&meta, &text);
+	save_host("host1.rec", NULL, 0);
+	save_host("later.rec", NULL, 3600 * 1000000000ll);
 	save_changed("part0.rec", text.data, REQ_UNSENT, 0, 2);
 	save_changed("part1.rec", text.data, REQ_UNSENT, 1, 2);
+	meta.facts.processes = 0;
+	meta.facts.model_id = "another";
+	buf_reset(&text);
+	report_meta_write(&meta, &text);
+	save_host("model.rec", text.data, 0);
 	save_changed("bare.rec", NULL, REQ_DONE, 0, 1);
 	save_changed("wrong.rec", "{", REQ_DONE, 0, 1);
 	save_changed("cut.rec", r.meta, REQ_DONE, 0, 1);
@@ -163,6 +185,10 @@ static void scored(void **state)
 		{ "bench score part0.rec part1.rec --report full", M },
 		{ "bench score part0.rec part0.rec", .status = 1 },
 		{ "bench score part0.rec scored.rec", M },
+		{ "bench score scored.rec host1.rec --record both.rec", .mask = VERB_NO_OUT },
+		{ "bench score both.rec", M }, { "bench score host1.rec both.rec", .status = 2 },
+		{ "bench score scored.rec later.rec host1.rec", .status = 2, M },
+		{ "bench score scored.rec model.rec", .status = 2 },
 		{ "bench score failed.rec", .status = 1, M }, { "bench score cut.rec", M },
 		{ "bench score bare.rec", .status = 1 }, { "bench score wrong.rec", .status = 1 },
 		{ .env = "PATH=/nonexistent", .line = "bench score scored.rec --plot-timeline --plot-turns"

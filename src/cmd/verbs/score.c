@@ -21,6 +21,7 @@
 
 #define EXIT_STRICT 3
 #define FILES_MAX 4096
+#define APART_NS_MAX 1000000000 /* hosts of one run leave no longer time without load */
 
 struct score_opts {
 	struct opt_list files;
@@ -241,6 +242,67 @@ static int rejoin(struct loaded *one, size_t n, struct loaded *out, struct err *
 	return 0;
 }
 
+static bool is_same_process(const struct record_info *x, const struct record_info *y)
+{
+	for (uint32_t i = 0; i < x->n_hosts; i++)
+		for (uint32_t k = 0; k < y->n_hosts; k++)
+			if (x->host[i].start_real_ns == y->host[k].start_real_ns &&
+			    x->host[i].start_mono_ns == y->host[k].start_mono_ns &&
+			    strcmp(x->host[i].name, y->host[k].name) == 0)
+				return true;
+	return false;
+}
+
+/* If no record has load shortly before record i begins: the last one to end before; else n. */
+static size_t ended_before(const struct loaded *one, size_t n, size_t i)
+{
+	int64_t begins = one[i].record.start_ns;
+	size_t last = n;
+
+	for (size_t k = 0; k < n; k++) {
+		const struct record *r = &one[k].record;
+
+		if (!r->start_ns || r->start_ns > begins || k == i)
+			continue;
+		if (!r->stop_ns || r->stop_ns >= begins - APART_NS_MAX)
+			return n;
+		if (last == n || r->stop_ns > one[last].record.stop_ns)
+			last = k;
+	}
+	return last;
+}
+
+/* Rates of records that are not parts of one run would be wrong. */
+static int check_one_run(const struct opt_list *files, const struct loaded *one, struct err *e)
+{
+	const char *first = one[0].meta.facts.model_id;
+
+	for (size_t i = 1; i < files->n; i++) {
+		const char *model = one[i].meta.facts.model_id;
+
+		if (first && model && strcmp(first, model) != 0)
+			return err_set(e, ERR_USAGE, "%s measured the model %s and %s the model %s, so they "
+				       "are no hosts of one run; score each by itself", files->v[0],
+				       first, files->v[i], model);
+		for (size_t k = 0; k < i; k++)
+			if (is_same_process(&one[k].info, &one[i].info))
+				return err_set(e, ERR_USAGE, "%s and %s hold the same requests, which would "
+					       "count twice; give each record once", files->v[k],
+					       files->v[i]);
+	}
+	for (size_t i = 0; i < files->n; i++) {
+		size_t before = ended_before(one, files->n, i);
+
+		if (before < files->n)
+			return err_set(e, ERR_USAGE, "%s ended %.3g s before %s began, so they are no hosts "
+				       "of one run, or their clocks disagree; score each by itself, "
+				       "and compare the results with bench compare", files->v[before],
+				       (double)(one[i].record.start_ns -
+						one[before].record.stop_ns) / 1e9, files->v[i]);
+	}
+	return 0;
+}
+
 static int merge(struct loaded *one, size_t n, struct loaded *out, struct err *e)
 {
 	struct record *record = mem_array(n, sizeof(*record));
@@ -293,9 +355,10 @@ static int load(const struct opt_list *files, struct loaded *out, struct arena *
 	one = mem_array(files->n, sizeof(*one));
 	for (size_t i = 0; rc == 0 && i < files->n; i++)
 		rc = load_one(files->v[i], &one[i], a, e);
-	if (rc == 0)
-		rc = are_dealt(one, files->n) ? rejoin(one, files->n, out, e)
-					      : merge(one, files->n, out, e);
+	if (rc == 0 && are_dealt(one, files->n))
+		rc = rejoin(one, files->n, out, e);
+	else if (rc == 0 && (rc = check_one_run(files, one, e)) == 0)
+		rc = merge(one, files->n, out, e);
 	for (size_t i = 0; i < files->n; i++)
 		release_loaded(&one[i]);
 	free(one);
