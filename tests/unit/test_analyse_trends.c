@@ -513,6 +513,28 @@ static void code_under_test(void **state)
 	rig_end(&r);
 }
 
+/* What was built for each night has a name in a tag; a tag of both sides is no cause. */
+static void tagged_builds(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 20; i++) {
+		rig_text(&r, "tags.build", arena_printf(&r.arena, "b%d", i / 2));
+		rig_text(&r, "tags.shift", i % 2 ? "late" : "early");
+		put_night(&r, (struct night){ .night = i, .v = i < 12 ? 100 : 80 });
+	}
+	v = rig_ask(&r, analyse_trends, ASK);
+	rig_near(v, "series/0/changes/0/index", 12);
+	assert_int_equal(rig_count(v, "series/0/changes/0/also"), 1);
+	rig_same(v, "series/0/changes/0/also/0/column", "tags.build");
+	rig_same(v, "series/0/changes/0/also/0/before", "b5");
+	rig_same(v, "series/0/changes/0/also/0/after", "b6");
+	rig_end(&r);
+}
+
 /* Lengths and GPUs that only metadata or the measurement knows are series of their own. */
 static void metadata(void **state)
 {
@@ -647,6 +669,7 @@ int main(void)
 		cmocka_unit_test(which_columns), cmocka_unit_test(corners),
 		cmocka_unit_test(configured), cmocka_unit_test(same_series),
 		cmocka_unit_test(code_under_test), cmocka_unit_test(named),
+		cmocka_unit_test(tagged_builds),
 		cmocka_unit_test(metadata),
 		cmocka_unit_test(invalid_nights), cmocka_unit_test(axes),
 	};

@@ -353,7 +353,8 @@ const char *series_text(struct arena *a, struct str column, struct value v, stru
 struct series_change { struct str column; struct value before, after; };
 /*
  * Circumstances, and keys by their original values, that have one value in all runs of one side and
- * another one in all of the other. Environment and hardware come first.
+ * another one in all of the other; and tags of which the sides share no value, with the values of
+ * the first run of each. Environment and hardware come first.
  */
 struct series_change *series_changes(const struct analyse_request *r, const int64_t *before,
 				     size_t n_before, const int64_t *after, size_t n_after,

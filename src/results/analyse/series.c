@@ -456,6 +456,31 @@ static bool may_be_missing(struct str column)
 	       str_starts(column, STR("tags."));
 }
 
+/* The values next to the step, if no row before it has a value of one after it. */
+static bool is_apart(struct page_row *const row[2], const size_t n[2], size_t column,
+		     struct series_change *x)
+{
+	for (size_t i = 0; i < n[0]; i++)
+		for (size_t k = 0; k < n[1]; k++)
+			if (series_same_value(row[0][i].value[column], row[1][k].value[column]))
+				return false;
+	if (!n[0] || !n[1])
+		return false;
+	x->before = row[0][0].value[column];
+	x->after = row[1][0].value[column];
+	return true;
+}
+
+/* A tag often names what is tested, such as a build, and is then another one at each point. */
+static bool is_changed(struct page_row *const row[2], const size_t n[2], size_t column,
+		       struct series_change *x)
+{
+	if (str_starts(x->column, STR("tags.")))
+		return is_apart(row, n, column, x);
+	return only_value(row[0], n[0], column, &x->before) &&
+	       only_value(row[1], n[1], column, &x->after) && !series_same_value(x->before, x->after);
+}
+
 struct series_change *series_changes(const struct analyse_request *r, const int64_t *before,
 				     size_t n_before, const int64_t *after, size_t n_after,
 				     size_t *n)
@@ -474,9 +499,7 @@ struct series_change *series_changes(const struct analyse_request *r, const int6
 		struct series_change *x = &out[*n];
 
 		x->column = column[c];
-		if (only_value(row[0], rows[0], c, &x->before) &&
-		    only_value(row[1], rows[1], c, &x->after) &&
-		    !series_same_value(x->before, x->after) &&
+		if (is_changed(row, rows, c, x) &&
 		    (may_be_missing(column[c]) ||
 		     (!value_is_missing(x->before) && !value_is_missing(x->after))))
 			(*n)++;
