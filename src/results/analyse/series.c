@@ -475,10 +475,10 @@ static bool is_apart(struct page_row *const row[2], const size_t n[2], size_t co
 static bool is_changed(struct page_row *const row[2], const size_t n[2], size_t column,
 		       struct series_change *x)
 {
-	if (str_starts(x->column, STR("tags.")))
-		return is_apart(row, n, column, x);
-	return only_value(row[0], n[0], column, &x->before) &&
-	       only_value(row[1], n[1], column, &x->after) && !series_same_value(x->before, x->after);
+	return is_apart(row, n, column, x) &&
+	       (str_starts(x->column, STR("tags.")) ||
+		(only_value(row[0], n[0], column, &x->before) &&
+		 only_value(row[1], n[1], column, &x->after)));
 }
 
 struct series_change *series_changes(const struct analyse_request *r, const int64_t *before,
