@@ -189,6 +189,19 @@ sub is_clean { ok(!is_left_running(), "$_[0]: no server is left") }
 	unlink glob 'sessions-*';
 }
 
+# Repeats of two settings are there to be compared; another one than the server's does not prevent it.
+{
+	my ($run) = suite('settings', { repeat => 2, matrix => { 'server.max_num_seqs' => [1, 8],
+		'benchmark.random_output_len' => [2, 3] } });
+	my $by = 'profllm bench compare settings.json --by max_num_seqs';
+
+	like($run->{out}, qr/^Next: (?:\Q$by\E|quote none of these .*)\n\z/m, 'the next command compares');
+	check_run('as it says', run(args => [(split ' ', $by)[1 .. 5]]), { status => 0,
+		out => ['2 configurations matched, *'] });
+	remove_tree('settings.d');
+	unlink glob 'settings.*';
+}
+
 # What engines do without a server leaves none for the next one.
 {
 	my ($run, $d) = suite('modes', { benchmark => {}, matrix => { 'server.max_num_seqs' => [4] },

@@ -714,6 +714,29 @@ static bool has_several(const struct suite *s)
 	return false;
 }
 
+static bool has_repeats(const struct suite *s)
+{
+	for (size_t i = 1; i < s->n; i++) /* they follow one another */
+		if (strcmp(s->member[i].x.name, s->member[i - 1].x.name) == 0)
+			return true;
+	return false;
+}
+
+/* If one parameter of the server differs: its title; else NULL. */
+static const char *server_param(const struct params *p)
+{
+	const char *title = NULL;
+
+	for (size_t i = 0; i < p->n; i++) {
+		if (!str_starts(str_of(p->v[i].path), STR("server.")))
+			continue;
+		if (title)
+			return NULL;
+		title = p->v[i].title;
+	}
+	return title;
+}
+
 /* A result that has no throughput: of an engine's latency or start. */
 static bool has_result(const struct points_table *all)
 {
@@ -741,6 +764,8 @@ static void add_next(const struct params *p, const struct suite_tally *tally,
 	else if (best->n && best->at == SIZE_MAX)
 		buf_printf(out, "Next: quote none of these numbers; \"trust\" in %s lists the reasons "
 			   "and docs/guide/troubleshooting.md what helps\n", s->output);
+	else if (best->n && has_repeats(s) && server_param(p))
+		buf_printf(out, "Next: profllm bench compare %s --by %s\n", s->output, server_param(p));
 	else if (best->n && has_several(s))
 		buf_printf(out, "Next: profllm bench plot %s\n", s->output);
 	else

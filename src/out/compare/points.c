@@ -154,12 +154,15 @@ static void say_level(const struct points_table *p, const struct points_best *be
 		      struct buf *out)
 {
 	struct buf names = { 0 };
+	bool has_repeats = false;
 	size_t n = 0;
 
 	for (size_t i = 0; i < p->n; i++) {
 		const struct points_line *line = &p->line[i];
-		bool is_known = i == best->at || is_repeat(line, &p->line[best->at]);
+		bool is_own = is_repeat(line, &p->line[best->at]);
+		bool is_known = i == best->at || is_own;
 
+		has_repeats |= is_own && i != best->at;
 		for (size_t k = 0; k < i; k++)
 			is_known |= is_repeat(line, &p->line[k]) && is_level(p, best, key, k);
 		if (!is_known && is_level(p, best, key, i) && n++ < LEVEL_NAMES_MAX)
@@ -170,7 +173,9 @@ static void say_level(const struct points_table *p, const struct points_best *be
 		buf_printf(&names, " and %zu more", n - LEVEL_NAMES_MAX);
 	if (n)
 		buf_printf(out, "Within %.0f %% of it: %s. Two runs of the same server can differ as "
-			   "much, so this order is not certain\n", 100 * POINTS_LEVEL, names.data);
+			   "much%s\n", 100 * POINTS_LEVEL, names.data, has_repeats
+			   ? "; bench compare judges by the repeats"
+			   : ", so this order is not certain");
 	buf_release(&names);
 }
 
