@@ -714,11 +714,15 @@ static bool has_several(const struct suite *s)
 	return false;
 }
 
-static bool has_repeats(const struct suite *s)
+/* Whether there are repeats, each with a server of its own: only these can be compared. */
+static bool has_sessions(const struct suite *s)
 {
-	for (size_t i = 1; i < s->n; i++) /* they follow one another */
-		if (strcmp(s->member[i].x.name, s->member[i - 1].x.name) == 0)
-			return true;
+	for (size_t i = 1; i < s->n; i++) { /* they follow one another */
+		const struct suite_member *a = &s->member[i - 1], *b = &s->member[i];
+
+		if (strcmp(a->x.name, b->x.name) == 0)
+			return plan_starts(&b->x) && !suite_keeps_servers(s, a, b);
+	}
 	return false;
 }
 
@@ -764,7 +768,7 @@ static void add_next(const struct params *p, const struct suite_tally *tally,
 	else if (best->n && best->at == SIZE_MAX)
 		buf_printf(out, "Next: quote none of these numbers; \"trust\" in %s lists the reasons "
 			   "and docs/guide/troubleshooting.md what helps\n", s->output);
-	else if (best->n && has_repeats(s) && server_param(p))
+	else if (best->n && all->has_sessions && server_param(p))
 		buf_printf(out, "Next: profllm bench compare %s --by %s\n", s->output, server_param(p));
 	else if (best->n && has_several(s))
 		buf_printf(out, "Next: profllm bench plot %s\n", s->output);
@@ -784,7 +788,7 @@ void suite_table(const struct suite *s, const struct suite_tally *tally,
 	};
 	struct arena a = { 0 };
 	struct points_line *line = arena_alloc(&a, (s->n + 1) * sizeof(*line));
-	struct points_table all = { .line = line, .n = s->n };
+	struct points_table all = { .line = line, .n = s->n, .has_sessions = has_sessions(s) };
 	struct params params = { .s = s, .a = &a };
 	struct points_best best = { .at = SIZE_MAX };
 	size_t k = 0;

@@ -173,10 +173,37 @@ static void say_level(const struct points_table *p, const struct points_best *be
 		buf_printf(&names, " and %zu more", n - LEVEL_NAMES_MAX);
 	if (n)
 		buf_printf(out, "Within %.0f %% of it: %s. Two runs of the same server can differ as "
-			   "much%s\n", 100 * POINTS_LEVEL, names.data, has_repeats
+			   "much%s\n", 100 * POINTS_LEVEL, names.data, has_repeats && p->has_sessions
 			   ? "; bench compare judges by the repeats"
 			   : ", so this order is not certain");
 	buf_release(&names);
+}
+
+/*
+ * For a load of which three values were measured, the best at the highest: that it is where the
+ * measurement ended, not where the server's throughput does.
+ */
+static void say_edge(const struct points_table *p, const struct points_best *best, const char *key,
+		     const char *load, const char *what, struct buf *out)
+{
+	double at = number(&p->line[best->at], load), below = -INFINITY, most = -INFINITY;
+	double lowest = INFINITY;
+
+	for (size_t i = 0; i < p->n; i++) {
+		double v = number(&p->line[i], load);
+
+		if (p->line[i].record && !(v <= at))
+			return;
+		below = v < at ? fmax(below, v) : below;
+		lowest = fmin(lowest, v);
+	}
+	for (size_t i = 0; i < p->n; i++)
+		if (number(&p->line[i], load) == below)
+			most = fmax(most, counted(&p->line[i], key));
+	if (lowest < below && isfinite(most) && most <= best->value * (1 - POINTS_LEVEL))
+		buf_printf(out, "The %s still rises at the highest %s measured (+%.3g %% from %g to %g), "
+			   "so a higher one may give more\n", what, load,
+			   100 * (best->value / most - 1), below, at);
 }
 
 void points_say_best(const struct points_table *p, const struct points_best *best, const char *key,
@@ -199,10 +226,13 @@ void points_say_best(const struct points_table *p, const struct points_best *bes
 			     : " (DEGRADED)");
 	buf_add_char(out, '\n');
 	low = number(&p->line[best->at], arena_printf(a, "%s_low", key));
-	if (isnan(low))
+	if (isnan(low)) {
 		say_level(p, best, key, out);
-	else
+		say_edge(p, best, key, "max_concurrency", what, out);
+		say_edge(p, best, key, "request_rate", what, out);
+	} else {
 		say_lead(p, best, key, low, arena_printf(a, "%s_high", key), out);
+	}
 	if (!best->n_invalid)
 		return;
 	buf_printf(out, "Left out: %zu of %zu results, in which %s is INVALID; ", best->n_invalid,

@@ -6,6 +6,8 @@
  * Everything is borrowed. A number missing in the record is an empty cell.
  */
 #pragma once
+#include <stdbool.h>
+
 #include "out/report/grid.h"
 #include "results/read/kind.h"
 
@@ -29,6 +31,7 @@ struct points_table {
 	const char *more_title;           /* of a column before the verdict; NULL: none */
 	const struct points_line *line;
 	size_t n;
+	bool has_sessions;                /* each repeat had a server of its own */
 };
 
 /* A table with the verdict in its last column. digits: after the decimal point; -1: all. */
