@@ -129,6 +129,7 @@ static void repeats_are_no_others(void **state)
 static void edges_are_said(void **state)
 {
 #define AT(load, rate) "{\"request_throughput\": " #rate ", \"max_concurrency\": " #load "}"
+#define SENT(rate, got) "{\"request_throughput\": " #got ", \"request_rate\": " #rate "}"
 #define RISES "The throughput still rises at the highest max_concurrency measured (+25 % from 4 to 8), " \
 	"so a higher one may give more\n"
 	static const struct { const char *record[4], *says; } row[] = {
@@ -140,6 +141,10 @@ static void edges_are_said(void **state)
 		{ { AT(2, 5), AT(4, 8), AT(8, 10), INVALID(11) }, "" },
 		{ { AT(2, 5), AT(4, 9.75), AT(8, 10), NULL }, "Within 3 % of it: 1. " REPEAT },
 		{ { AT(2, 5), AT(4, 8), AT("inf", 10), NULL }, "" },
+		{ { SENT(2, 2), SENT(4, 4), SENT(8, 7.3), NULL },
+		  "The throughput still rises at the highest request_rate measured (+82.5 % from 4 to 8), "
+		  "so a higher one may give more\n" },
+		{ { SENT(2, 2), SENT(4, 4), SENT(8, 7.1), NULL }, "" },
 	};
 	struct arena a = { 0 };
 	struct buf out = { 0 };
@@ -160,6 +165,7 @@ static void edges_are_said(void **state)
 	buf_release(&out);
 	arena_release(&a);
 #undef AT
+#undef SENT
 #undef RISES
 }
 

@@ -12,6 +12,7 @@
 
 #define WHOLE_MAX 1e15 /* below it a whole number has no exponent */
 #define LEVEL_NAMES_MAX 3
+#define RATE_CARRIED 0.9 /* of a rate; the end of a short run is slower than the rest */
 
 /* NAN: unknown. */
 static double number(const struct points_line *line, const char *key)
@@ -181,7 +182,8 @@ static void say_level(const struct points_table *p, const struct points_best *be
 
 /*
  * For a load of which three values were measured, the best at the highest: that it is where the
- * measurement ended, not where the server's throughput does.
+ * measurement ended, not where the server's throughput does. A rate far above the throughput has
+ * shown the server's.
  */
 static void say_edge(const struct points_table *p, const struct points_best *best, const char *key,
 		     const char *load, const char *what, struct buf *out)
@@ -200,6 +202,9 @@ static void say_edge(const struct points_table *p, const struct points_best *bes
 	for (size_t i = 0; i < p->n; i++)
 		if (number(&p->line[i], load) == below)
 			most = fmax(most, counted(&p->line[i], key));
+	if (strcmp(load, "request_rate") == 0 &&
+	    number(&p->line[best->at], "request_throughput") < RATE_CARRIED * at)
+		return;
 	if (lowest < below && isfinite(most) && most <= best->value * (1 - POINTS_LEVEL))
 		buf_printf(out, "The %s still rises at the highest %s measured (+%.3g %% from %g to %g), "
 			   "so a higher one may give more\n", what, load,
