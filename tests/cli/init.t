@@ -7,6 +7,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use Cli;
+use POSIX ();
 use Test::More;
 
 my @goals = qw(run curve capacity compare nightly);
@@ -51,6 +52,20 @@ for my $goal (@goals) {
 my $by = run(args => [qw(bench compare compare.json --by max_num_batched_tokens)]);
 is($by->{status}, 0, 'compare: the next command works') or diag($by->{err});
 like($by->{out}, qr/8192/, 'and compares the settings');
+
+# What cron has to do with a night's results, also with those that did not keep the limits.
+my ($after) = slurp('nightly.yaml') =~
+	/^#   profllm run .* --output "\$\(date \+%F\)\.json"; kept=\$\?; (.*)$/m;
+for my $kept (0, 3) {
+	my $shell = "profllm() { '$ENV{PROFLLM}' \"\$@\"; }; kept=$kept; $after";
+	local $ENV{XDG_DATA_HOME} = 'data';
+	spew(POSIX::strftime('%F.json', localtime), slurp('nightly.json'));
+	my $out = qx($shell);
+
+	is($? >> 8, $kept ? 1 : 0, "nightly: exit status of the next commands, after $kept") or diag($out);
+	like($out, qr/ 3 (?:new|duplicate)\b.*^p99_ttft_ms: .*^median_tpot_ms: /ms,
+		'which add the results and judge them');
+}
 
 # ---- servers ----
 

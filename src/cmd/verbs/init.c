@@ -125,7 +125,8 @@ static const struct goal goals[] = {
 	  "  - failed<=0\n"
 	  "\nprovenance:                    # what the build is known by in trends\n"
 	  "  engine_commit: ${ENGINE_COMMIT:-unknown}\n",
-	  " --output \"$(date +%F).json\" && profllm ingest \"$(date +%F).json\" && profllm trends", false },
+	  " --output \"$(date +%F).json\"; kept=$?; profllm ingest \"$(date +%F).json\" && profllm trends"
+	  " --metric p99_ttft_ms --metric median_tpot_ms --allow-unjudged && test $kept = 0", false },
 };
 _Static_assert(sizeof(goals) / sizeof(*goals) + 1 == sizeof(goal_names) / sizeof(*goal_names),
 	       "a goal for each name");
