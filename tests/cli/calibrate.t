@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # --calibrate: the error budget holds for a run whose error a truth file tells, is kept, and is used
 # again where it fits and nowhere else. What goes wrong in it never ends a run.
-# suite: alone
 use strict;
 use warnings;
 use FindBin;

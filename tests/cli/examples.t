@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every configuration of examples/ runs: on the simulator by `--set server.command=sim`, with smaller
 # loads than written there and, for one, a longer start. Each is held to what it is about.
-# suite: alone
 use strict;
 use warnings;
 use FindBin;

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What one run may conclude: the interval of a mean holds the one that the simulator was given, a
 # warm-up is left out, and a server that fails requests does not look faster.
-# suite: alone
 use strict;
 use warnings;
 use FindBin;

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Who made the slow gaps: a server that stalls, one that writes several events at once, something in
 # between that holds bytes, a client that was stopped. The truth file says what the server did.
+# suite: shared
 use strict;
 use warnings;
 use FindBin;

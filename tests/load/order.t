@@ -1,6 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
 # Who is sent when: the cap, first come first served, due times, several loops.
+# suite: shared
 use strict;
 use warnings;
 use FindBin;

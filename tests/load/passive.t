@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # `bench tap` next to a client that knows nothing of it: its numbers against what the simulator did, and
 # its counts against those of the client.
+# suite: shared
 use strict;
 use warnings;
 use File::Temp ();

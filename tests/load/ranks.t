@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Several processes that mpirun starts send one load: together they send exactly what one process
 # sends, and their result is what one process would report.
+# suite: shared
 use strict;
 use warnings;
 use FindBin;

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # --dashboard does nothing to the times of a run: the same load with and without it, in turn, has the
 # same distance between what the client stamped and what the simulator wrote down.
+# suite: shared
 use strict;
 use warnings;
 use FindBin;

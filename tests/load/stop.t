@@ -1,6 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
 # How a run ends before its prompts do: after a time, or when too much fails.
+# suite: shared
 use strict;
 use warnings;
 use File::Temp ();

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Answers of servers that are not vLLM: where usage comes, what a token event carries, how a
 # stream ends. A scripted server replays each stream, one event every 5 ms.
+# suite: shared
 use strict;
 use warnings;
 use FindBin;

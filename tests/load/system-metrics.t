@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The machine during the load: fake GPUs draw a known power, so energy is known; host and server
 # processes; the same numbers from the record; what is missing is reported.
+# suite: shared
 use strict;
 use warnings;
 use File::Basename qw(dirname);

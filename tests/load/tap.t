@@ -3,6 +3,7 @@
 # --timestamps tap: a client that reads late still gives each event its own arrival time. The client
 # is stopped again and again, so that dozens of events of each stream wait for it; the truth is the
 # simulator's.
+# suite: shared
 use strict;
 use warnings;
 use File::Temp ();
