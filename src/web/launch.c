@@ -17,9 +17,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -61,6 +63,7 @@ struct launch_job {
 	struct launch_job *next;
 	char id[17];
 	char *name, *folder;
+	char *by, *cancelled_by;   /* names of tokens; NULL: not known */
 	char *status, *reason;     /* of the document: "completed"; why not; NULL: not known */
 	char *run_ids;             /* a JSON list; NULL: none */
 	size_t n_outcome[PUT_OUTCOMES];
@@ -268,6 +271,7 @@ static void add_detail(const struct launch_job *s, struct buf *out)
 		json_put_int(&j, s->code);
 	else
 		json_put_null(&j);
+	json_member_text(&j, "by", s->by);
 	json_member_text(&j, "owner", owner);
 	json_member_raw(&j, "run_ids", str_of(s->run_ids ? s->run_ids : "[]"));
 	job_put_counts(&j, s->n_outcome);
@@ -335,6 +339,8 @@ static void set_state(struct launch *l, const struct launch_job *s, const char *
 static void job_free(struct launch_job *s)
 {
 	free(s->name);
+	free(s->by);
+	free(s->cancelled_by);
 	free(s->folder);
 	free(s->reason);
 	free(s->status);
@@ -410,6 +416,30 @@ static char *exit_reason(const struct launch_job *s)
 	buf_release(&text);
 	free(path);
 	return words;
+}
+
+/*
+ * The program itself was killed, so nothing in its log says why; its last line is about something
+ * else.
+ */
+static char *killed_reason(int signal)
+{
+	struct buf words = { 0 };
+
+	buf_printf(&words, "profllm run was killed by signal %d (%s) while it ran", signal, strsignal(signal));
+	if (signal == SIGKILL)
+		buf_printf(&words, "; the kernel does that when memory runs out (journalctl -k says so)");
+	return buf_take(&words);
+}
+
+/* "cancelled", and by whom if that is known. */
+static char *cancelled_reason(const struct launch_job *s, const char *when)
+{
+	struct buf words = { 0 };
+
+	buf_printf(&words, "cancelled%s%s%s", s->cancelled_by ? " by " : "",
+		   s->cancelled_by ? s->cancelled_by : "", when);
+	return buf_take(&words);
 }
 
 /* A line of the job's own log, which its page shows. */
@@ -496,7 +526,9 @@ static void finish(struct launch *l, struct launch_job *s, const struct keeper_e
 	/* A run that was stopped or cancelled may have completed before. */
 	is_done = rc == 0 && (end->is_known ? end->code == 0 :
 			      s->status && strcmp(s->status, "completed") == 0);
-	if (rc < 0 && s->code == 0)
+	if (s->code < 0)
+		set_text(&s->reason, killed_reason(-s->code));
+	else if (rc < 0 && s->code == 0)
 		set_text(&s->reason, mem_text(e.text));
 	else if (rc < 0 || (s->code && !s->reason))
 		set_text(&s->reason, exit_reason(s));
@@ -507,7 +539,7 @@ static void finish(struct launch *l, struct launch_job *s, const struct keeper_e
 	} else if (is_stopped) {
 		set_text(&s->reason, mem_text("the dashboard was stopped while it ran"));
 	} else if (atomic_load(&s->is_cancelled)) {
-		set_text(&s->reason, mem_text("cancelled"));
+		set_text(&s->reason, cancelled_reason(s, ""));
 		state = "cancelled";
 	}
 	set_state(l, s, state);
@@ -575,8 +607,8 @@ static void enqueue(struct launch *l, struct launch_job *s)
 	pthread_mutex_unlock(&l->lock);
 }
 
-int launch_add(struct launch *l, struct str config, struct str name, char id[static 17],
-	       struct err *e)
+int launch_add(struct launch *l, struct str config, struct str name, struct str by,
+	       char id[static 17], struct err *e)
 {
 	struct launch_job *s = mem_alloc(sizeof(*s));
 	struct buf detail = { 0 };
@@ -584,6 +616,7 @@ int launch_add(struct launch *l, struct str config, struct str name, char id[sta
 	int rc;
 
 	s->name = mem_copy(name.n ? name.p : "", name.n);
+	s->by = by.n ? mem_copy(by.p, by.n) : NULL;
 	add_detail(s, &detail);
 	rc = store_job_begin(l->web->store, STR("run"), buf_str(&detail), s->id, e);
 	buf_release(&detail);
@@ -629,6 +662,7 @@ static void resume_one(struct launch *l, const struct job *job, struct arena *a)
 	s = mem_alloc(sizeof(*s));
 	s->folder = folder;
 	s->name = text_of(detail, "name");
+	s->by = text_of(detail, "by");
 	snprintf(s->id, sizeof(s->id), "%.*s", (int)job->id.n, job->id.p);
 	s->is_left = !str_is(job->state, "waiting");
 	enqueue(l, s);
@@ -733,7 +767,7 @@ int launch_open(struct web *w, struct err *e)
 	return resume_all(l, e) < 0 ? -1 : start_threads(l, e);
 }
 
-int launch_cancel(struct web *w, const struct job *job, struct err *e)
+int launch_cancel(struct web *w, const struct job *job, struct str by, struct err *e)
 {
 	struct launch *l = w->launch;
 	struct launch_job **at, *found, *lives;
@@ -743,6 +777,9 @@ int launch_cancel(struct web *w, const struct job *job, struct err *e)
 	found = *at;
 	/* What a left one has measured is still to be stored. */
 	lives = found && found->is_left ? found : *find_job(&l->running, job->id);
+	found = lives ? lives : found;
+	if (found && by.n && !found->cancelled_by) /* read once is_cancelled is set */
+		found->cancelled_by = mem_copy(by.p, by.n);
 	if (lives)
 		atomic_store(&lives->is_cancelled, true);
 	else if (found)
@@ -753,7 +790,7 @@ int launch_cancel(struct web *w, const struct job *job, struct err *e)
 	if (!found)
 		return err_set(e, ERR_USAGE, "job %.*s is not run by this dashboard",
 			       (int)job->id.n, job->id.p);
-	set_text(&found->reason, mem_text("cancelled before it began"));
+	set_text(&found->reason, cancelled_reason(found, " before it began"));
 	set_state(l, found, "cancelled");
 	job_free(found);
 	return 0;

@@ -55,6 +55,8 @@ ok((grep { $_->{key} eq 'tensor_parallel_size' } @{$r->{arguments}}), 'and argum
 my @examples = @{ask($d, 'GET', '/api/launch/examples')->{json}{items}};
 my ($quick) = grep { $_->{name} eq 'quickstart.yaml' } @examples;
 like($quick->{config}, qr/^name: quickstart$/m, 'examples');
+is_deeply([grep { $_->{config} !~ /^(?:server|servers|include|benchmark|matrix):/m } @examples], [],
+	'each is an experiment');
 ok(ask($d, 'POST', '/api/launch/check', { config => $quick->{config} })->{json}{ok}, 'which are good');
 
 $r = ask($d, 'POST', '/api/launch/check', { config => config('x', 5) })->{json};

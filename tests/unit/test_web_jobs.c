@@ -126,6 +126,11 @@ static int measure(const char *config, const char *result, const char *events)
 		puts("the first line\n\n  the last useful line  \n\n");
 		return 4;
 	}
+	if (strncmp(config, "shot", 4) == 0) {
+		puts("a line about something else");
+		fflush(stdout);
+		raise(SIGKILL);
+	}
 	if (strncmp(config, "broken", 6) == 0) {
 		put(result, "{\"half\": ");
 		return 0;
@@ -275,7 +280,7 @@ static const struct rig_request before[] = {
 static void experiments_end(void **state)
 {
 	static const char *const config[] = { "good", "traced", "failed", "half", "silent", "broken",
-					      "env", "words", "suite", "unnamed" };
+					      "shot", "env", "words", "suite", "unnamed" };
 	struct arena a = { 0 };
 	const char *id[COUNT(config)], *last;
 
