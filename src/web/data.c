@@ -118,6 +118,7 @@ static void put_status(struct badges *b, const struct row *r)
 static void put_requests(struct badges *b, const struct row *r)
 {
 	struct value completed = cell_of(r, "completed"), failed = cell_of(r, "failed");
+	struct value prompts = cell_of(r, "benchmark.num_prompts");
 	double all;
 
 	if (failed.kind == VALUE_NUMBER && failed.number > 0) {
@@ -125,6 +126,11 @@ static void put_requests(struct badges *b, const struct row *r)
 		put(b, failed.number / all > BADGE_FAILED_BAD ? "bad" : "warn", "failed",
 		    "%.0f of %.0f requests failed (%.1f %%).", failed.number, all,
 		    100 * failed.number / all);
+	} else if (failed.kind == VALUE_ABSENT && completed.kind == VALUE_NUMBER &&
+		   prompts.kind == VALUE_NUMBER && completed.number < prompts.number) {
+		put(b, "warn", "uncounted", "%.0f requests completed, and num_prompts is %.0f: the others "
+		    "failed, or the dataset has fewer. The result does not count failed requests.",
+		    completed.number, prompts.number);
 	}
 	if (completed.kind == VALUE_NUMBER && completed.number > 0 &&
 	    completed.number < BADGE_REQUESTS_MIN)

@@ -63,6 +63,10 @@ static const struct {
 	{ "{\"server.model\": \"m\", \"environment.x\": 1, \"completed\": 100, \"failed\": 6}", "{}", 0,
 	  "bad:failed" },
 	{ "{\"server.model\": \"m\", \"environment.x\": 1, \"failed\": 6}", "{}", 0, "bad:failed" },
+	{ "{\"server.model\": \"m\", \"environment.x\": 1, \"completed\": 500, "
+	  "\"benchmark.num_prompts\": 1000}", "{}", 0, "warn:uncounted" },
+	{ "{\"server.model\": \"m\", \"environment.x\": 1, \"completed\": 500, "
+	  "\"benchmark.num_prompts\": 500}", "{}", 0, "good:fine" },
 	{ "{}", "{}", 0, "warn:no_environment warn:no_model" },
 	{ "{\"completed\": null, \"verdict\": 3}", "{}", 0, "warn:no_environment warn:no_model" },
 };
