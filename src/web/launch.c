@@ -637,25 +637,35 @@ int launch_add(struct launch *l, struct str config, struct str name, struct str 
 	return 0;
 }
 
-static bool has_other_owner(const struct json_value *detail)
+enum owner { OWNER_UNKNOWN, OWNER_GONE, OWNER_OTHER };
+
+static enum owner owner_of(const struct json_value *detail)
 {
 	uint64_t start;
 	pid_t pid;
 
-	return tree_parse_process(json_text(json_get(detail, "owner"), STR("")), &pid, &start) &&
-	       pid != getpid() && tree_is_running(pid, start);
+	if (!tree_parse_process(json_text(json_get(detail, "owner"), STR("")), &pid, &start))
+		return OWNER_UNKNOWN;
+	return pid != getpid() && tree_is_running(pid, start) ? OWNER_OTHER : OWNER_GONE;
 }
 
-/* Resumes a waiting or running job whose owner no longer exists. */
+/*
+ * Resumes a waiting or running job whose owner no longer exists. One without its folder, such as
+ * after a restore on another machine, would wait for ever. A dashboard elsewhere may have it if the
+ * store is PostgreSQL's; then it is left alone.
+ */
 static void resume_one(struct launch *l, const struct job *job, struct arena *a)
 {
 	struct json_value *detail = NULL;
 	char *folder = launch_folder(l->web, job);
 	struct launch_job *s;
-	bool is_ours = folder && file_is_dir(folder);
+	bool is_here = folder && file_is_dir(folder);
+	enum owner owner;
 
 	json_parse(a, job->detail, &detail, NULL);
-	if (!is_ours || has_other_owner(detail)) {
+	owner = owner_of(detail);
+	if (owner == OWNER_OTHER || (!is_here && (owner == OWNER_UNKNOWN || !folder ||
+						  strcmp(store_kind(l->web->store), "sqlite") != 0))) {
 		free(folder);
 		return;
 	}
@@ -665,7 +675,14 @@ static void resume_one(struct launch *l, const struct job *job, struct arena *a)
 	s->by = text_of(detail, "by");
 	snprintf(s->id, sizeof(s->id), "%.*s", (int)job->id.n, job->id.p);
 	s->is_left = !str_is(job->state, "waiting");
-	enqueue(l, s);
+	if (is_here) {
+		enqueue(l, s);
+		return;
+	}
+	set_text(&s->reason, mem_text("its folder is not below --jobs-dir: the store was restored from a "
+				      "backup, or --jobs-dir is another one; launch it again"));
+	set_state(l, s, "failed");
+	job_free(s);
 }
 
 static int resume_all(struct launch *l, struct err *e)
