@@ -48,6 +48,7 @@
 #define LEFT_NS 60000000000 /* after its dashboard was killed, a run is waited for so long */
 #define LOOK_MS 100
 #define REASON_BYTES 600
+#define DISK_FULL_BYTES 65536
 #define LOG_END_BYTES (64 << 10)
 #define JOBS_LOOKED_AT 1000
 #define CHECK_SECONDS 5
@@ -432,6 +433,17 @@ static char *killed_reason(int signal)
 	return buf_take(&words);
 }
 
+#define DISK_FULL "the disk of --jobs-dir is full, so its log and its result are incomplete: make room " \
+	"there, then launch it again"
+
+/* Its log may then end in the middle of a line, which says nothing. */
+static bool is_disk_full(const struct launch_job *s)
+{
+	int64_t bytes = file_free_bytes(s->folder);
+
+	return bytes >= 0 && bytes < DISK_FULL_BYTES;
+}
+
 /* "cancelled", and by whom if that is known. */
 static char *cancelled_reason(const struct launch_job *s, const char *when)
 {
@@ -531,7 +543,7 @@ static void finish(struct launch *l, struct launch_job *s, const struct keeper_e
 	else if (rc < 0 && s->code == 0)
 		set_text(&s->reason, mem_text(e.text));
 	else if (rc < 0 || (s->code && !s->reason))
-		set_text(&s->reason, exit_reason(s));
+		set_text(&s->reason, is_disk_full(s) ? mem_text(DISK_FULL) : exit_reason(s));
 	if (is_done) {
 		state = "done";
 	} else if (s->is_left && !atomic_load(&s->is_cancelled)) {
@@ -624,8 +636,10 @@ int launch_add(struct launch *l, struct str config, struct str name, struct str 
 		s->folder = file_join(l->web->o.folder, s->id);
 		path = file_join(s->folder, LAUNCH_CONFIG);
 		rc = file_mkdirs(s->folder, e) < 0 ? -1 : file_write_atomic(path, config, e);
-		if (rc < 0)
-			store_job_state(l->web->store, s->id, "failed", (struct str){ 0 }, NULL);
+		if (rc < 0) {
+			set_text(&s->reason, mem_text(e->text));
+			set_state(l, s, "failed");
+		}
 	}
 	free(path);
 	if (rc < 0) {
