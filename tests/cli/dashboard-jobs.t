@@ -215,11 +215,11 @@ SKIP: {
 		if $> || system('mount -t tmpfs -o size=1m tmpfs small 2>/dev/null');
 	my $full = start_dashboard(qw(--jobs-dir small/jobs));
 	my $id = ask($full, 'POST', '/api/launch', { config => config('cut', 12) })->{json}{job_id};
-	wait_for('its server', sub { ask($full, 'GET', "/api/jobs/$id/log")->{content} =~ /server is ready/ });
+	wait_for('a server', sub { ask($full, 'GET', "/api/jobs/$id/log")->{content} =~ /is ready/ });
 	system('cat /dev/zero >small/rest 2>/dev/null');
 	wait_for('its end', sub { state_of($full, $id) eq 'failed' });
-	like(ask($full, 'GET', "/api/jobs/$id")->{json}{detail}{reason}, qr/^the disk of --jobs-dir is full, /,
-		'why a run has no result');
+	like(ask($full, 'GET', "/api/jobs/$id")->{json}{detail}{reason},
+		qr/^the disk of --jobs-dir is full, /, 'why a run has no result');
 	$r = ask($full, 'POST', '/api/launch', { config => config('none', 1) });
 	is($r->{status}, 507, 'another one is refused');
 	like(ask($full, 'GET', '/api/jobs')->{json}{items}[0]{detail}{reason}, qr/No space left on device/,
