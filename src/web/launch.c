@@ -396,24 +396,33 @@ static int start(const struct launch *l, struct launch_job *s, struct keeper **o
 	return rc;
 }
 
-/* The last useful line of the log, for a run that left no document. */
+/*
+ * The last useful line of the log, for a run that left no document, or whose document has no reason:
+ * after "failed: 1 of 2 conditions", the first condition (`require`) that was not met.
+ */
 static char *exit_reason(const struct launch_job *s)
 {
 	char *path = file_join(s->folder, LAUNCH_LOG), *words = NULL;
-	struct buf text = { 0 };
-	struct str rest, line, last = { 0 };
+	struct buf text = { 0 }, reason = { 0 };
+	struct str rest, line, last = { 0 }, condition = { 0 }, failed = STR("FAILED: ");
 
 	if (read_end(path, LOG_END_BYTES, &text)) {
 		rest = buf_str(&text);
 		while (rest.n) {
 			line = str_trim(str_cut(&rest, '\n'));
+			if (!condition.n && str_starts(line, failed))
+				condition = (struct str){ line.p + failed.n, line.n - failed.n };
 			if (line.n)
 				last = line;
 		}
-		if (last.n > REASON_BYTES)
-			last.n = REASON_BYTES;
-		words = last.n ? mem_copy(last.p, last.n) : NULL;
+		if (condition.n && str_starts(last, STR("failed: ")))
+			buf_printf(&reason, "%.*s; ", (int)condition.n, condition.p);
+		buf_add_str(&reason, last);
+		if (reason.len > REASON_BYTES)
+			reason.len = REASON_BYTES;
+		words = reason.len ? mem_copy(reason.data, reason.len) : NULL;
 	}
+	buf_release(&reason);
 	buf_release(&text);
 	free(path);
 	return words;
