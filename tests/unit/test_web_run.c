@@ -138,6 +138,12 @@ static const struct { const char *cells, *document, *lines; } repeated[] = {
 	  " \"benchmark.dataset_name\": \"timed_trace\", \"benchmark.self_timed\": false}", "{}",
 	  "profllm bench serve --model m --host gpu7 --port 32767 --dataset-name timed_trace "
 	  "--no-self-timed\n" },
+	/* A result of vLLM, which names none of its options. */
+	{ "{\"mode\": \"latency\", \"server.model\": \"m\", \"avg_latency\": 1}", "{}",
+	  "profllm bench latency --model m\n"
+	  "# Add the lengths and the engine's arguments, which the result does not name\n" },
+	{ "{\"mode\": \"throughput\"}", "{}", "profllm bench throughput\n"
+	  "# Add the model, the lengths and the engine's arguments, which the result does not name\n" },
 };
 
 static void reproduce(void **state)
