@@ -397,8 +397,8 @@ static int start(const struct launch *l, struct launch_job *s, struct keeper **o
 }
 
 /*
- * The last useful line of the log, for a run that left no document, or whose document has no reason:
- * after "failed: 1 of 2 conditions", the first condition (`require`) that was not met.
+ * The last useful line of the log, for a run that left no document or no reason in it. Before
+ * "failed: 1 of 2 conditions", the first condition (`require`) that was not met.
  */
 static char *exit_reason(const struct launch_job *s)
 {
