@@ -7,6 +7,7 @@ import {
 	BATCH_FILES,
 	counts,
 	isResult,
+	resultOf,
 	withOutcomes,
 	type Entry,
 } from '../../../web/src/app/pages/upload/files';
@@ -117,6 +118,12 @@ it('tells outcomes to files by name, two of the same name in their order', () =>
 		false,
 	]);
 	expect([bytesText(999), bytesText(1234567), bytesText(0)]).toEqual(['999 B', '1.23 MB', '0 B']);
+});
+
+it('knows files that repeat the metrics of a result next to them', () => {
+	const names = new Set(['r/a.json', 'r/a.pytorch.json', 'r/a.avg_latency.pytorch.json', 'b.pytorch.json',
+		'r.d/b.pytorch.json', 'r.json']);
+	expect([...names].map((n) => resultOf(n, names))).toEqual([null, 'r/a.json', 'r/a.json', null, null, null]);
 });
 
 it('finds the runs of dropped traces by the documents that name them', () => {

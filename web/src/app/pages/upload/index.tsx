@@ -15,7 +15,7 @@ import { count } from '../../show';
 import { usePageTarget } from '../../state';
 import { droppedFiles, pickedFiles, type Named } from './dropped';
 import {
-	batches, counts, isResult, isSettled, OUTCOMES, withOutcomes, type Entry, type Outcome, type State,
+	batches, counts, isResult, isSettled, OUTCOMES, resultOf, withOutcomes, type Entry, type Outcome, type State,
 } from './files';
 import { ALONE, isTooLarge, isTrace, runsOf, TOO_LARGE, tracesNamedBy } from './traces';
 import '../../common/pages.css';
@@ -107,10 +107,13 @@ async function sendTrace({ key, file, name, runs }: TraceItem, update: Update): 
 async function sorted(items: Item[], update: Update): Promise<[Item[], TraceItem[]]> {
 	const runs = runsOf(await tracesNamedBy(items),
 		items.map(({ file, name }) => ({ name, size: file.size })));
-	const results: Item[] = [], traces: TraceItem[] = [];
+	const results: Item[] = [], traces: TraceItem[] = [], names = new Set(items.map((i) => i.name));
 	items.forEach((item, i) => {
 		const of = runs.get(i), sized = { name: item.name, size: item.file.size };
-		if (!of && !isTrace(item.name))
+		const same = resultOf(item.name, names);
+		if (same)
+			mark(update, new Set([item.key]), { state: 'duplicate', reason: `repeats the metrics of ${same}` });
+		else if (!of && !isTrace(item.name))
 			results.push(item);
 		else if (!of || isTooLarge(sized))
 			mark(update, new Set([item.key]), { state: 'invalid', reason: of ? TOO_LARGE : ALONE });
