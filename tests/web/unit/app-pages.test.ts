@@ -6,6 +6,7 @@ import {
 	batches,
 	BATCH_FILES,
 	counts,
+	isAuxiliary,
 	isResult,
 	resultOf,
 	withOutcomes,
@@ -121,9 +122,12 @@ it('tells outcomes to files by name, two of the same name in their order', () =>
 });
 
 it('knows files that repeat the metrics of a result next to them', () => {
-	const names = new Set(['r/a.json', 'r/a.pytorch.json', 'r/a.avg_latency.pytorch.json', 'b.pytorch.json',
-		'r.d/b.pytorch.json', 'r.json']);
-	expect([...names].map((n) => resultOf(n, names))).toEqual([null, 'r/a.json', 'r/a.json', null, null, null]);
+	const list = ['r/a.json', 'r/a.pytorch.json', 'r/a.avg_latency.pytorch.json', 'b.pytorch.json',
+		'r.d/b.pytorch.json', 'r.json'];
+	expect(list.map((name) => resultOf(name, new Set(list))))
+		.toEqual([null, 'r/a.json', 'r/a.json', null, null, null]);
+	expect(['s/servers.json', 's/p/failure.json', 's/my_servers.json', 's/summary.json'].map(isAuxiliary))
+		.toEqual([true, true, false, false]);
 });
 
 it('finds the runs of dropped traces by the documents that name them', () => {

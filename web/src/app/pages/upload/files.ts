@@ -83,3 +83,7 @@ export function resultOf(name: string, names: Set<string>): string | null {
 
 /** Accepted files: JSON and JSON lines, compressed or not. */
 export const isResult = (name: string): boolean => /\.(json|jsonl|ndjson)(\.gz)?$/i.test(name);
+
+/** JSON that sweeps and searches keep next to their results; `profllm ingest` skips it as well. */
+export const isAuxiliary = (name: string): boolean =>
+	/(^|\/)((servers|warmup|capacity)|[^/]*(failure|_sla_summary))\.json$/.test(name);

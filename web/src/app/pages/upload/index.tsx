@@ -15,7 +15,8 @@ import { count } from '../../show';
 import { usePageTarget } from '../../state';
 import { droppedFiles, pickedFiles, type Named } from './dropped';
 import {
-	batches, counts, isResult, isSettled, OUTCOMES, resultOf, withOutcomes, type Entry, type Outcome, type State,
+	batches, counts, isAuxiliary, isResult, isSettled, OUTCOMES, resultOf, withOutcomes, type Entry,
+	type Outcome, type State,
 } from './files';
 import { ALONE, isTooLarge, isTrace, runsOf, TOO_LARGE, tracesNamedBy } from './traces';
 import '../../common/pages.css';
@@ -161,6 +162,10 @@ function useUploads() {
 	return { entries, isBusy, add, clear: () => setEntries((now) => now.filter((e) => !isSettled(e))) };
 }
 
+/** A file that was named itself, or one of a folder that may be a result or a trace. */
+const isMeant = (name: string): boolean => !name.includes('/') || isTrace(name)
+	|| (isResult(name) && !isAuxiliary(name));
+
 interface DropProps { onFiles: (files: Named[]) => void }
 
 function Drop({ onFiles }: DropProps): ReactNode {
@@ -172,11 +177,11 @@ function Drop({ onFiles }: DropProps): ReactNode {
 	};
 	const dropped = (event: DragEvent): void => {
 		over(event, false);
-		droppedFiles(event.dataTransfer).then(onFiles).catch(toastError);
+		droppedFiles(event.dataTransfer).then((files) => onFiles(files.filter((f) => isMeant(f.name))))
+			.catch(toastError);
 	};
-	const picked = (input: HTMLInputElement, isFolder: boolean): void => {
-		const files = pickedFiles(input.files);
-		onFiles(isFolder ? files.filter((f) => isResult(f.name) || isTrace(f.name)) : files);
+	const picked = (input: HTMLInputElement): void => {
+		onFiles(pickedFiles(input.files).filter((f) => isMeant(f.name)));
 		input.value = '';
 	};
 	return (
@@ -192,9 +197,9 @@ function Drop({ onFiles }: DropProps): ReactNode {
 				<button type="button" onClick={() => folder.current?.click()}>Choose a folder</button>
 			</div>
 			<input ref={picker} type="file" multiple hidden aria-label="Files"
-				onChange={(e) => picked(e.currentTarget, false)} />
+				onChange={(e) => picked(e.currentTarget)} />
 			<input ref={folder} type="file" multiple hidden aria-label="Folder"
-				{...{ webkitdirectory: '' }} onChange={(e) => picked(e.currentTarget, true)} />
+				{...{ webkitdirectory: '' }} onChange={(e) => picked(e.currentTarget)} />
 		</div>
 	);
 }
