@@ -18,6 +18,10 @@ const LOG_CHARS = 400_000, SAMPLES = 1200, LINES_SHOWN = 12;
 
 export const isOver = (state: string): boolean => state !== 'waiting' && state !== 'running';
 
+/** The name of the token that launched it; undefined or null: it is not known. */
+export const byOf = (job: Answer): string | null | undefined =>
+	(job.detail as { by?: string | null } | null)?.by;
+
 export function StateTag({ state }: { state: string }): ReactNode {
 	return <span className={`tag ${TONE[state] ?? ''}`} data-state={state}>
 		{state === 'running' && <span className="spinner small" aria-hidden="true" />}{state}</span>;
@@ -95,7 +99,7 @@ export function JobView({ id }: { id: string }): ReactNode {
 		return <Failure error={answer.error} onRetry={() => void answer.refetch()} />;
 	if (!job)
 		return <Loading />;
-	const { name, by } = (job.detail ?? {}) as { name?: string; by?: string | null };
+	const name = (job.detail as { name?: string } | null)?.name, by = byOf(job);
 	return (
 		<section className="card" aria-label="Experiment">
 			<div className="card-head">
