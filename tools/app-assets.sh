@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # app-assets.sh OUT [SYMBOL FOLDER PATTERN]...: files of folders as one assembler file OUT.
 #
-# Every file below FOLDER whose name matches PATTERN is packed next to OUT (gzip, no name, no time)
-# and included by .incbin. Each table is an array SYMBOL of struct web_asset
+# Every file below FOLDER whose name matches PATTERN, except those for monitoring, is packed next
+# to OUT (gzip, no name, no time) and included by .incbin. Each table is an array SYMBOL of struct web_asset
 # (src/web/web_internal.h), ordered by name; FOLDER "" gives one that holds only its end.
 set -eu
 out=$1
@@ -14,8 +14,8 @@ mkdir -p "$parts"
 # table SYMBOL FOLDER PATTERN
 table() {
 	local symbol=$1 folder=$2 at=0 file files=() packed
-	[ -z "$folder" ] || mapfile -t files < <(cd "$folder" && find . -type f -name "$3" |
-		sed 's,^\./,,' | LC_ALL=C sort)
+	[ -z "$folder" ] || mapfile -t files < <(cd "$folder" &&
+		find . -type f -name "$3" ! -path './monitoring/*' | sed 's,^\./,,' | LC_ALL=C sort)
 	[ -z "$folder" ] || [ ${#files[@]} -gt 0 ] || {
 		echo "app-assets.sh: $folder has no files" >&2
 		exit 1

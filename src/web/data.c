@@ -118,6 +118,7 @@ static void put_status(struct badges *b, const struct row *r)
 static void put_requests(struct badges *b, const struct row *r)
 {
 	struct value completed = cell_of(r, "completed"), failed = cell_of(r, "failed");
+	struct value prompts = cell_of(r, "benchmark.num_prompts");
 	double all;
 
 	if (failed.kind == VALUE_NUMBER && failed.number > 0) {
@@ -125,6 +126,11 @@ static void put_requests(struct badges *b, const struct row *r)
 		put(b, failed.number / all > BADGE_FAILED_BAD ? "bad" : "warn", "failed",
 		    "%.0f of %.0f requests failed (%.1f %%).", failed.number, all,
 		    100 * failed.number / all);
+	} else if (failed.kind == VALUE_ABSENT && completed.kind == VALUE_NUMBER &&
+		   prompts.kind == VALUE_NUMBER && completed.number < prompts.number) {
+		put(b, "warn", "uncounted", "%.0f requests completed, and num_prompts is %.0f: the others "
+		    "failed, or the dataset has fewer. The result does not count failed requests.",
+		    completed.number, prompts.number);
 	}
 	if (completed.kind == VALUE_NUMBER && completed.number > 0 &&
 	    completed.number < BADGE_REQUESTS_MIN)
@@ -466,7 +472,7 @@ static void put_from_cells(struct json_writer *w, const struct row *r,
 	const struct json_value *options = json_get(json_get(document, "profllm"), "options");
 	struct value model = cell_of(r, "server.model"), mode = cell_of(r, "mode");
 	struct value lengths = cell_of(r, "measured_lengths");
-	bool is_serve = mode.kind != VALUE_TEXT || str_is(mode.text, "serve");
+	bool is_serve = mode.kind != VALUE_TEXT || str_is(mode.text, "serve"), is_bare;
 	struct buf line = { 0 };
 	size_t without_args;
 
@@ -485,13 +491,20 @@ static void put_from_cells(struct json_writer *w, const struct row *r,
 		add_words(&line, "--model");
 		add_word(&line, model.text);
 	}
+	without_args = line.len;
 	if (!is_serve)
 		add_engine_args(&line, r, a);
 	if (options && options->kind == JSON_OBJECT)
 		add_given_options(&line, options);
 	else
 		add_load_options(&line, r, a);
+	is_bare = !is_serve && line.len == without_args;
 	put_line(w, &line);
+	if (is_bare) {
+		buf_printf(&line, "# Add %sthe lengths and the engine's arguments, which the result does not name",
+			   model.kind == VALUE_TEXT ? "" : "the model, ");
+		put_line(w, &line);
+	}
 	if (lengths.kind == VALUE_TEXT) {
 		buf_printf(&line, "# Add the dataset and its lengths, which the result does not name: %.*s",
 			   (int)lengths.text.n, lengths.text.p);

@@ -774,6 +774,12 @@ static struct str first_error(struct str findings)
 	return line;
 }
 
+/* The name of the user's token; empty if no token names the user. */
+static struct str user_of(const struct web_request *r)
+{
+	return str_is(r->who, "local") ? (struct str){ 0 } : r->who;
+}
+
 static int launch_begin(const struct web_request *r, struct web_answer *a, struct err *e)
 {
 	struct judged j = { 0 };
@@ -791,7 +797,8 @@ static int launch_begin(const struct web_request *r, struct web_answer *a, struc
 		rc = err_set(e, ERR_USAGE, "%.*s", (int)why.n, why.n ? why.p : "");
 	}
 	if (rc == 0)
-		rc = launch_add(r->web->launch, config, name_of(r->arena, buf_str(&j.plan)), id, e);
+		rc = launch_add(r->web->launch, config, name_of(r->arena, buf_str(&j.plan)),
+				user_of(r), id, e);
 	judged_release(&j);
 	if (rc < 0)
 		return -1;
@@ -873,7 +880,7 @@ static int job_cancel(const struct web_request *r, struct web_answer *a, struct 
 			       (int)job.state.n, job.state.p);
 	}
 	if (str_is(job.kind, "run"))
-		return launch_cancel(r->web, &job, e);
+		return launch_cancel(r->web, &job, user_of(r), e);
 	if (store_job_state(r->store, arena_text(r->arena, job.id), "cancelled", (struct str){ 0 },
 			    e) < 0)
 		/* it ended at this moment */

@@ -38,11 +38,11 @@ void launch_stop(struct web *w);
 void launch_close(struct web *w);
 /*
  * Makes a new job with its folder and configuration, on disk, which then waits; its name is the
- * configuration's or "".
+ * configuration's or "". by: the name of the token; empty: none names its user.
  */
-int launch_add(struct launch *l, struct str config, struct str name, char id[static 17],
-	       struct err *e);
-int launch_cancel(struct web *w, const struct job *job, struct err *e);
+int launch_add(struct launch *l, struct str config, struct str name, struct str by,
+	       char id[static 17], struct err *e);
+int launch_cancel(struct web *w, const struct job *job, struct str by, struct err *e);
 /* Folder of a job of any state; NULL: it is not below our folder. Caller frees. */
 char *launch_folder(const struct web *w, const struct job *job);
 /*

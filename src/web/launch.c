@@ -17,9 +17,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -46,6 +48,7 @@
 #define LEFT_NS 60000000000 /* after its dashboard was killed, a run is waited for so long */
 #define LOOK_MS 100
 #define REASON_BYTES 600
+#define DISK_FULL_BYTES 65536
 #define LOG_END_BYTES (64 << 10)
 #define JOBS_LOOKED_AT 1000
 #define CHECK_SECONDS 5
@@ -61,6 +64,7 @@ struct launch_job {
 	struct launch_job *next;
 	char id[17];
 	char *name, *folder;
+	char *by, *cancelled_by;   /* names of tokens; NULL: not known */
 	char *status, *reason;     /* of the document: "completed"; why not; NULL: not known */
 	char *run_ids;             /* a JSON list; NULL: none */
 	size_t n_outcome[PUT_OUTCOMES];
@@ -268,6 +272,7 @@ static void add_detail(const struct launch_job *s, struct buf *out)
 		json_put_int(&j, s->code);
 	else
 		json_put_null(&j);
+	json_member_text(&j, "by", s->by);
 	json_member_text(&j, "owner", owner);
 	json_member_raw(&j, "run_ids", str_of(s->run_ids ? s->run_ids : "[]"));
 	job_put_counts(&j, s->n_outcome);
@@ -335,6 +340,8 @@ static void set_state(struct launch *l, const struct launch_job *s, const char *
 static void job_free(struct launch_job *s)
 {
 	free(s->name);
+	free(s->by);
+	free(s->cancelled_by);
 	free(s->folder);
 	free(s->reason);
 	free(s->status);
@@ -389,27 +396,71 @@ static int start(const struct launch *l, struct launch_job *s, struct keeper **o
 	return rc;
 }
 
-/* The last useful line of the log, for a run that left no document. */
+/*
+ * The last useful line of the log, for a run that left no document or no reason in it. Before
+ * "failed: 1 of 2 conditions", the first condition (`require`) that was not met.
+ */
 static char *exit_reason(const struct launch_job *s)
 {
 	char *path = file_join(s->folder, LAUNCH_LOG), *words = NULL;
-	struct buf text = { 0 };
-	struct str rest, line, last = { 0 };
+	struct buf text = { 0 }, reason = { 0 };
+	struct str rest, line, last = { 0 }, condition = { 0 }, failed = STR("FAILED: ");
 
 	if (read_end(path, LOG_END_BYTES, &text)) {
 		rest = buf_str(&text);
 		while (rest.n) {
 			line = str_trim(str_cut(&rest, '\n'));
+			if (!condition.n && str_starts(line, failed))
+				condition = (struct str){ line.p + failed.n, line.n - failed.n };
 			if (line.n)
 				last = line;
 		}
-		if (last.n > REASON_BYTES)
-			last.n = REASON_BYTES;
-		words = last.n ? mem_copy(last.p, last.n) : NULL;
+		if (condition.n && str_starts(last, STR("failed: ")))
+			buf_printf(&reason, "%.*s; ", (int)condition.n, condition.p);
+		buf_add_str(&reason, last);
+		if (reason.len > REASON_BYTES)
+			reason.len = REASON_BYTES;
+		words = reason.len ? mem_copy(reason.data, reason.len) : NULL;
 	}
+	buf_release(&reason);
 	buf_release(&text);
 	free(path);
 	return words;
+}
+
+/*
+ * The program itself was killed, so nothing in its log says why; its last line is about something
+ * else.
+ */
+static char *killed_reason(int signal)
+{
+	struct buf words = { 0 };
+
+	buf_printf(&words, "profllm run was killed by signal %d (%s) while it ran", signal, strsignal(signal));
+	if (signal == SIGKILL)
+		buf_printf(&words, "; the kernel does that when memory runs out (journalctl -k says so)");
+	return buf_take(&words);
+}
+
+#define DISK_FULL "the disk of --jobs-dir is full, so its log and its result are incomplete: make room " \
+	"there, then launch it again"
+
+/* Its log may then end in the middle of a line, which says nothing. */
+static bool is_disk_full(const struct launch_job *s)
+{
+	int64_t bytes = file_free_bytes(s->folder);
+
+	return bytes >= 0 && bytes < DISK_FULL_BYTES;
+}
+
+/* "cancelled", and by whom if that is known. */
+static char *cancelled_reason(const struct launch_job *s, const char *when)
+{
+	struct buf words = { 0 };
+
+	buf_printf(&words, "cancelled%s%s%s", s->cancelled_by ? " by " : "",
+		   s->cancelled_by ? s->cancelled_by : "", when);
+	return buf_take(&words);
 }
 
 /* A line of the job's own log, which its page shows. */
@@ -496,10 +547,12 @@ static void finish(struct launch *l, struct launch_job *s, const struct keeper_e
 	/* A run that was stopped or cancelled may have completed before. */
 	is_done = rc == 0 && (end->is_known ? end->code == 0 :
 			      s->status && strcmp(s->status, "completed") == 0);
-	if (rc < 0 && s->code == 0)
+	if (s->code < 0)
+		set_text(&s->reason, killed_reason(-s->code));
+	else if (rc < 0 && s->code == 0)
 		set_text(&s->reason, mem_text(e.text));
 	else if (rc < 0 || (s->code && !s->reason))
-		set_text(&s->reason, exit_reason(s));
+		set_text(&s->reason, is_disk_full(s) ? mem_text(DISK_FULL) : exit_reason(s));
 	if (is_done) {
 		state = "done";
 	} else if (s->is_left && !atomic_load(&s->is_cancelled)) {
@@ -507,7 +560,7 @@ static void finish(struct launch *l, struct launch_job *s, const struct keeper_e
 	} else if (is_stopped) {
 		set_text(&s->reason, mem_text("the dashboard was stopped while it ran"));
 	} else if (atomic_load(&s->is_cancelled)) {
-		set_text(&s->reason, mem_text("cancelled"));
+		set_text(&s->reason, cancelled_reason(s, ""));
 		state = "cancelled";
 	}
 	set_state(l, s, state);
@@ -575,8 +628,8 @@ static void enqueue(struct launch *l, struct launch_job *s)
 	pthread_mutex_unlock(&l->lock);
 }
 
-int launch_add(struct launch *l, struct str config, struct str name, char id[static 17],
-	       struct err *e)
+int launch_add(struct launch *l, struct str config, struct str name, struct str by,
+	       char id[static 17], struct err *e)
 {
 	struct launch_job *s = mem_alloc(sizeof(*s));
 	struct buf detail = { 0 };
@@ -584,6 +637,7 @@ int launch_add(struct launch *l, struct str config, struct str name, char id[sta
 	int rc;
 
 	s->name = mem_copy(name.n ? name.p : "", name.n);
+	s->by = by.n ? mem_copy(by.p, by.n) : NULL;
 	add_detail(s, &detail);
 	rc = store_job_begin(l->web->store, STR("run"), buf_str(&detail), s->id, e);
 	buf_release(&detail);
@@ -591,8 +645,10 @@ int launch_add(struct launch *l, struct str config, struct str name, char id[sta
 		s->folder = file_join(l->web->o.folder, s->id);
 		path = file_join(s->folder, LAUNCH_CONFIG);
 		rc = file_mkdirs(s->folder, e) < 0 ? -1 : file_write_atomic(path, config, e);
-		if (rc < 0)
-			store_job_state(l->web->store, s->id, "failed", (struct str){ 0 }, NULL);
+		if (rc < 0) {
+			set_text(&s->reason, mem_text(e->text));
+			set_state(l, s, "failed");
+		}
 	}
 	free(path);
 	if (rc < 0) {
@@ -604,34 +660,52 @@ int launch_add(struct launch *l, struct str config, struct str name, char id[sta
 	return 0;
 }
 
-static bool has_other_owner(const struct json_value *detail)
+enum owner { OWNER_UNKNOWN, OWNER_GONE, OWNER_OTHER };
+
+static enum owner owner_of(const struct json_value *detail)
 {
 	uint64_t start;
 	pid_t pid;
 
-	return tree_parse_process(json_text(json_get(detail, "owner"), STR("")), &pid, &start) &&
-	       pid != getpid() && tree_is_running(pid, start);
+	if (!tree_parse_process(json_text(json_get(detail, "owner"), STR("")), &pid, &start))
+		return OWNER_UNKNOWN;
+	return pid != getpid() && tree_is_running(pid, start) ? OWNER_OTHER : OWNER_GONE;
 }
 
-/* Resumes a waiting or running job whose owner no longer exists. */
+/*
+ * Resumes a waiting or running job whose owner no longer exists. One without its folder, such as
+ * after a restore on another machine, would wait for ever. A dashboard elsewhere may have it if the
+ * store is PostgreSQL's; then it is left alone.
+ */
 static void resume_one(struct launch *l, const struct job *job, struct arena *a)
 {
 	struct json_value *detail = NULL;
 	char *folder = launch_folder(l->web, job);
 	struct launch_job *s;
-	bool is_ours = folder && file_is_dir(folder);
+	bool is_here = folder && file_is_dir(folder);
+	enum owner owner;
 
 	json_parse(a, job->detail, &detail, NULL);
-	if (!is_ours || has_other_owner(detail)) {
+	owner = owner_of(detail);
+	if (owner == OWNER_OTHER || (!is_here && (owner == OWNER_UNKNOWN || !folder ||
+						  strcmp(store_kind(l->web->store), "sqlite") != 0))) {
 		free(folder);
 		return;
 	}
 	s = mem_alloc(sizeof(*s));
 	s->folder = folder;
 	s->name = text_of(detail, "name");
+	s->by = text_of(detail, "by");
 	snprintf(s->id, sizeof(s->id), "%.*s", (int)job->id.n, job->id.p);
 	s->is_left = !str_is(job->state, "waiting");
-	enqueue(l, s);
+	if (is_here) {
+		enqueue(l, s);
+		return;
+	}
+	set_text(&s->reason, mem_text("its folder is not below --jobs-dir: the store was restored from a "
+				      "backup, or --jobs-dir is another one; launch it again"));
+	set_state(l, s, "failed");
+	job_free(s);
 }
 
 static int resume_all(struct launch *l, struct err *e)
@@ -733,7 +807,7 @@ int launch_open(struct web *w, struct err *e)
 	return resume_all(l, e) < 0 ? -1 : start_threads(l, e);
 }
 
-int launch_cancel(struct web *w, const struct job *job, struct err *e)
+int launch_cancel(struct web *w, const struct job *job, struct str by, struct err *e)
 {
 	struct launch *l = w->launch;
 	struct launch_job **at, *found, *lives;
@@ -743,6 +817,9 @@ int launch_cancel(struct web *w, const struct job *job, struct err *e)
 	found = *at;
 	/* What a left one has measured is still to be stored. */
 	lives = found && found->is_left ? found : *find_job(&l->running, job->id);
+	found = lives ? lives : found;
+	if (found && by.n && !found->cancelled_by) /* read once is_cancelled is set */
+		found->cancelled_by = mem_copy(by.p, by.n);
 	if (lives)
 		atomic_store(&lives->is_cancelled, true);
 	else if (found)
@@ -753,7 +830,7 @@ int launch_cancel(struct web *w, const struct job *job, struct err *e)
 	if (!found)
 		return err_set(e, ERR_USAGE, "job %.*s is not run by this dashboard",
 			       (int)job->id.n, job->id.p);
-	set_text(&found->reason, mem_text("cancelled before it began"));
+	set_text(&found->reason, cancelled_reason(found, " before it began"));
 	set_state(l, found, "cancelled");
 	job_free(found);
 	return 0;

@@ -372,10 +372,12 @@ my @rows = (
 		'--dump-workload: cannot write file/w: Not a directory'],
 	['too few file descriptors', [qw(--num-prompts 200 --max-concurrency 100)],
 		'up to 100 connections may be open at once, but this process may open only 64 files '
-		. '(ulimit -n); raise the limit or lower --max-concurrency'],
+		. '(ulimit -n, or LimitNOFILE of its service); raise the limit or set a lower '
+		. '--max-concurrency'],
 	['too few file descriptors, all at once', [qw(--num-prompts 200)],
 		'up to 200 connections may be open at once, but this process may open only 64 files '
-		. '(ulimit -n); raise the limit or lower --max-concurrency'],
+		. '(ulimit -n, or LimitNOFILE of its service); raise the limit or set a lower '
+		. '--max-concurrency'],
 	),
 	{ name => 'disk full for the result', args => [qw(--save-result --result-filename /dev/full
 		--record kept.rec)], server => [], status => 1, exists => ['/dev/full', 'kept.rec'],

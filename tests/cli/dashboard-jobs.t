@@ -55,6 +55,8 @@ ok((grep { $_->{key} eq 'tensor_parallel_size' } @{$r->{arguments}}), 'and argum
 my @examples = @{ask($d, 'GET', '/api/launch/examples')->{json}{items}};
 my ($quick) = grep { $_->{name} eq 'quickstart.yaml' } @examples;
 like($quick->{config}, qr/^name: quickstart$/m, 'examples');
+is_deeply([grep { $_->{config} !~ /^(?:server|servers|include|benchmark|matrix):/m } @examples], [],
+	'each is an experiment');
 ok(ask($d, 'POST', '/api/launch/check', { config => $quick->{config} })->{json}{ok}, 'which are good');
 
 $r = ask($d, 'POST', '/api/launch/check', { config => config('x', 5) })->{json};
@@ -203,6 +205,27 @@ is(ask($last, 'GET', '/api/health')->{json}{can_launch}, JSON::PP::false(), 'say
 	wait_for('its end', sub { state_of($old, $id) =~ /done|failed/ });
 	is(state_of($old, $id), 'done', 'it starts experiments with the program of that name')
 		or diag ask($old, 'GET', "/api/jobs/$id/log")->{content};
+}
+
+# ---- the disk of --jobs-dir fills up ----
+
+SKIP: {
+	mkdir 'small';
+	skip 'a small file system needs root', 3
+		if $> || system('mount -t tmpfs -o size=1m tmpfs small 2>/dev/null');
+	my $full = start_dashboard(qw(--jobs-dir small/jobs));
+	my $id = ask($full, 'POST', '/api/launch', { config => config('cut', 12) })->{json}{job_id};
+	wait_for('a server', sub { ask($full, 'GET', "/api/jobs/$id/log")->{content} =~ /is ready/ });
+	system('cat /dev/zero >small/rest 2>/dev/null');
+	wait_for('its end', sub { state_of($full, $id) eq 'failed' });
+	like(ask($full, 'GET', "/api/jobs/$id")->{json}{detail}{reason},
+		qr/^the disk of --jobs-dir is full, /, 'why a run has no result');
+	$r = ask($full, 'POST', '/api/launch', { config => config('none', 1) });
+	is($r->{status}, 507, 'another one is refused');
+	like(ask($full, 'GET', '/api/jobs')->{json}{items}[0]{detail}{reason}, qr/No space left on device/,
+		'and the list says why');
+	$full->stop;
+	system('umount', 'small');
 }
 
 done_testing();

@@ -131,6 +131,24 @@ unlike($all, qr/\Q@{[SECRET]}/, 'an experiment has none of the dashboard\'s secr
 like($all, qr/^expanded chosen-value$/m, 'but what --launch-env names');
 like($all, qr/^PATH=/m, 'and what every program needs');
 
+# ---- whose it is ----
+
+spew('two', TOKENS . " launch\nbob fedcba9876543210fedcba9876543210 launch\n");
+chmod 0600, 'two';
+my $two = start_dashboard('--auth-token-file', 'two');
+my ($alice, $bob) = map { { Authorization => 'Bearer ' . $_ x 2 } } qw(0123456789abcdef fedcba9876543210);
+my $long = $good =~ s/num_prompts: 1/$&000, request_rate: 5/r;
+my $hers = ask($two, 'POST', '/api/launch', { config => $long }, %$alice)->{json}{job_id};
+my $his = ask($two, 'POST', '/api/launch', { config => $good }, %$bob)->{json}{job_id};
+sub job_of { return ask($two, 'GET', "/api/jobs/$_[0]", undef, %$alice)->{json} }
+is_deeply([map { job_of($_)->{detail}{by} } $hers, $his], ['alice', 'bob'], 'a job says who launched it');
+ask($two, 'POST', "/api/jobs/$his/cancel", undef, %$alice);
+is(job_of($his)->{detail}{reason}, 'cancelled by alice before it began', 'and who cancelled it');
+wait_for('hers to run', sub { job_of($hers)->{state} eq 'running' });
+ask($two, 'POST', "/api/jobs/$hers/cancel", undef, %$bob);
+wait_for('its end', sub { job_of($hers)->{state} eq 'cancelled' });
+is(job_of($hers)->{detail}{reason}, 'cancelled by bob', 'while it ran, too');
+
 # Members that run as programs of their own are in the same bounds: what they are given is not read again.
 $id = ask($d, 'POST', '/api/launch', { config => <<"END" })->{json}{job_id};
 name: pair

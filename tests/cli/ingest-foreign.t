@@ -246,6 +246,8 @@ if ($ENV{FOREIGN}) {
 	is($table{serving_sim}{$_}, $of{serving_sim}{$_}, "$_ of the table alone") for
 		qw(mean_ttft_ms p99_ttft_ms median_tpot_ms p99_itl_ms request_throughput
 		server.tensor_parallel_size);
+	is_deeply([map { $table{$_}{mode} } qw(latency_tiny throughput_tiny serving_sim)],
+		[qw(latency throughput serve)], 'what each row measured');
 	cmp_ok(abs($table{latency_tiny}{avg_latency} / $latency->{avg_latency} - 1), '<', 1e-12,
 		'milliseconds in the table, seconds in the column');
 	($r, @row) = ingested('nightly/benchmark_results.json');

@@ -245,6 +245,10 @@ spew('talk.json', JSON::PP->new->encode([map { { id => "t$_", messages => [says(
 	is($d->{results}{completed_requests}, 12, 'it was measured');
 	like($run->{out}, qr/^Using the running server at \Q$there->{url}\E$/m, 'as is said');
 	ok(!-e 'attach.d/server.log', 'it has no log of ours');
+	($run, $d) = experiment('other', { server => { url => $there->{url}, model => 'another/model' },
+		benchmark => \%load });
+	is($run->{status}, 1, 'one that has another model is not measured under its name');
+	like($run->{err}, qr/has no model "another\/model"; it serves: /, 'which is said');
 }
 
 # ---- some requests fail ----

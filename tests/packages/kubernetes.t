@@ -50,4 +50,11 @@ my @args = $text =~ /^ +- (--\S+)$/mg;
 cmp_ok(scalar @args, '>', 3, 'the container has arguments');
 $r = run(args => ['dashboard', '--show-config', @args]);
 is($r->{status}, 0, 'which the dashboard knows') or diag($r->{err});
+
+# A manifest that was applied as it is opens nothing to those who have read it.
+my ($tokens) = $text =~ /^  tokens: \|\n +(.*\n)/m;
+spew('tokens', $tokens);
+$r = run(args => [qw(dashboard --listen 127.0.0.1:0 --auth-token-file tokens --store sqlite:s.db)]);
+isnt($r->{status}, 0, 'its token is refused');
+like($r->{err}, qr/line 1: expected a token of at least 16 characters/, 'and why is said');
 done_testing();

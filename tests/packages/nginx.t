@@ -68,6 +68,10 @@ is(curl(@token, '-o', '/dev/null', '-w', '%{http_code}', '-F', 'file=@big.json',
 is(curl(@token, '-o', '/dev/null', '-w', '%{http_code}', '-X', 'POST', '--data-binary', '@big.json',
 	"$url/api/data/query")->{out}, 413, 'a question of 6 MiB does not');
 
+# Traces go to their run: `profllm ingest` and `run --upload` send them there.
+is(curl(@token, '-o', '/dev/null', '-w', '%{http_code}', '-F', 'trace=@big.json',
+	"$url/api/data/experiments/7/traces")->{out}, 404, 'a trace of 6 MiB reaches the dashboard');
+
 # Events of an experiment: some come before it has ended.
 spew('config.json', json_text({ config => <<'END' }));
 name: proxied

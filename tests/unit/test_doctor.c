@@ -234,7 +234,7 @@ static const struct {
 	const char *value, *command;
 } cases[] = {
 	{ many_streams, "open_files", DOCTOR_OK, "enough for 10,000 streams", "" },
-	{ few_streams, "open_files", DOCTOR_NOTE, "enough for 1,000 streams",
+	{ few_streams, "open_files", DOCTOR_NOTE, "enough for 9,999 streams",
 	  "sudo prlimit --pid $$ --nofile=65536:65536" },
 	{ no_streams, "open_files", DOCTOR_PROBLEM, "1,024 (hard): enough for 960 streams", "prlimit" },
 	{ low_ceiling, "open_files", DOCTOR_PROBLEM, "enough for 448 streams", "fs.nr_open=1048576" },
@@ -378,6 +378,19 @@ static void test_servers(void **state)
 	assert_int_equal(row_of(&rows, "models")->verdict, DOCTOR_PROBLEM);
 	assert_string_equal(row_of(&rows, "models")->command, "export OPENAI_API_KEY=...");
 	assert_int_equal(row_of(&rows, "metrics")->verdict, DOCTOR_NOTE);
+	/* A wrong address: /v1 twice; a program that is no model server; a socket. */
+	rows.n = 0;
+	s.models_status = 404;
+	doctor_judge_server("http://h:1/v1", &s, &rows);
+	assert_int_equal(row_of(&rows, "models")->verdict, DOCTOR_PROBLEM);
+	assert_string_equal(row_of(&rows, "models")->command, "profllm doctor http://h:1");
+	rows.n = 0;
+	s.models_status = 200;
+	s.models.text[0] = '\0';
+	doctor_judge_server("unix:/run/s", &s, &rows);
+	assert_int_equal(row_of(&rows, "models")->verdict, DOCTOR_NOTE);
+	assert_string_equal(row_of(&rows, "models")->command,
+			    "curl -s --unix-socket /run/s http://localhost/v1/models | head");
 	/* What an earlier failure left untried is not called right. */
 	rows.n = 0;
 	s = (struct doctor_server){ .host = "h", .name = { DOCTOR_FAILED, 0, "no such name" } };

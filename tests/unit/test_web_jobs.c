@@ -126,6 +126,16 @@ static int measure(const char *config, const char *result, const char *events)
 		puts("the first line\n\n  the last useful line  \n\n");
 		return 4;
 	}
+	if (strncmp(config, "shot", 4) == 0) {
+		puts("a line about something else");
+		fflush(stdout);
+		raise(SIGKILL);
+	}
+	if (strncmp(config, "gate", 4) == 0) {
+		put(result, DOCUMENT("k1", "completed", ""));
+		puts("FAILED: p99_ttft_ms is 9 ms (limit 5 ms)\nFAILED: another\nfailed: 2 of 3 conditions");
+		return 3;
+	}
 	if (strncmp(config, "broken", 6) == 0) {
 		put(result, "{\"half\": ");
 		return 0;
@@ -275,7 +285,7 @@ static const struct rig_request before[] = {
 static void experiments_end(void **state)
 {
 	static const char *const config[] = { "good", "traced", "failed", "half", "silent", "broken",
-					      "env", "words", "suite", "unnamed" };
+					      "shot", "gate", "env", "words", "suite", "unnamed" };
 	struct arena a = { 0 };
 	const char *id[COUNT(config)], *last;
 
@@ -412,14 +422,14 @@ static void put_config(const char *id, const char *text, struct arena *a)
 }
 
 /*
- * What ran is failed, or done if its document says so; what waited begins; what another process
- * owns, or made elsewhere, stays.
+ * What ran is failed, or done if its document says so; what waited begins; what has no folder is
+ * failed; what another process owns, or made elsewhere, stays.
  */
 static void restarted(void **state)
 {
 	struct arena a = { 0 };
 	const char *running, *waiting;
-	char lost[17], left[17], elsewhere[17], owned[17], queued[17];
+	char lost[17], left[17], elsewhere[17], owned[17], queued[17], restored[17];
 	struct err e = { 0 };
 	struct tree_process other;
 	const char *detail;
@@ -441,6 +451,8 @@ static void restarted(void **state)
 	assert_int_equal(store_job_begin(rig_store, STR("run"), STR("{}"), elsewhere, &e), 0);
 	assert_int_equal(store_job_begin(rig_store, STR("run"), STR("{\"name\": \"q\"}"), queued, &e), 0);
 	put_config(queued, "good\n", &a);
+	assert_int_equal(store_job_begin(rig_store, STR("run"), STR("{\"owner\": \"1 1\"}"), restored, &e),
+			 0);
 	assert_true(tree_process_read(getppid(), &other));
 	detail = arena_printf(&a, "{\"owner\": \"%d %llu\"}", (int)other.pid,
 			      (unsigned long long)other.start);
@@ -450,6 +462,7 @@ static void restarted(void **state)
 	rig_hide(left, "left");
 	rig_hide(elsewhere, "elsewhere");
 	rig_hide(queued, "queued");
+	rig_hide(restored, "restored");
 	rig_hide(owned, "owned");
 	check(&a, "POST /api/jobs/%s/cancel", elsewhere);
 	rig_stop();
@@ -460,6 +473,7 @@ static void restarted(void **state)
 	await_state(left, "done", &a);
 	check(&a, "GET /api/jobs/%s", left);
 	check(&a, "GET /api/jobs/%s", elsewhere);
+	check(&a, "GET /api/jobs/%s", restored);
 	assert_string_equal(state_of(owned, &a), "waiting");
 	await_state(waiting, "running", &a);
 	assert_string_equal(state_of(queued, &a), "waiting");

@@ -63,6 +63,10 @@ static const struct {
 	{ "{\"server.model\": \"m\", \"environment.x\": 1, \"completed\": 100, \"failed\": 6}", "{}", 0,
 	  "bad:failed" },
 	{ "{\"server.model\": \"m\", \"environment.x\": 1, \"failed\": 6}", "{}", 0, "bad:failed" },
+	{ "{\"server.model\": \"m\", \"environment.x\": 1, \"completed\": 500, "
+	  "\"benchmark.num_prompts\": 1000}", "{}", 0, "warn:uncounted" },
+	{ "{\"server.model\": \"m\", \"environment.x\": 1, \"completed\": 500, "
+	  "\"benchmark.num_prompts\": 500}", "{}", 0, "good:fine" },
 	{ "{}", "{}", 0, "warn:no_environment warn:no_model" },
 	{ "{\"completed\": null, \"verdict\": 3}", "{}", 0, "warn:no_environment warn:no_model" },
 };
@@ -134,6 +138,12 @@ static const struct { const char *cells, *document, *lines; } repeated[] = {
 	  " \"benchmark.dataset_name\": \"timed_trace\", \"benchmark.self_timed\": false}", "{}",
 	  "profllm bench serve --model m --host gpu7 --port 32767 --dataset-name timed_trace "
 	  "--no-self-timed\n" },
+	/* A result of vLLM, which names none of its options. */
+	{ "{\"mode\": \"latency\", \"server.model\": \"m\", \"avg_latency\": 1}", "{}",
+	  "profllm bench latency --model m\n"
+	  "# Add the lengths and the engine's arguments, which the result does not name\n" },
+	{ "{\"mode\": \"throughput\"}", "{}", "profllm bench throughput\n"
+	  "# Add the model, the lengths and the engine's arguments, which the result does not name\n" },
 };
 
 static void reproduce(void **state)

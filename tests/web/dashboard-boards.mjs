@@ -255,6 +255,9 @@ async function twoWindows(page, url, id) {
 	equal(await captions(), theirs, 'a change of an older version of the board is not saved');
 	await page.unroute('**/api/boards');
 	await late(page, '**/api/boards', 1000);
+	await page.waitForTimeout(10_500);
+	ok(await page.$('.toast:has-text("Save mine instead")'),
+		'what was not saved is offered until the reader decides');
 	await page.click('.toast:has-text("Save mine instead")');
 	await becomes(captions, [mine[1], mine[0], ...mine.slice(2)], 'unless the reader wants it');
 	await becomes(() => page.$$eval('.block', (l) => l.length), mine.length, 'and it is what is shown');

@@ -105,7 +105,7 @@ async function printed(browser) {
 	await context.close();
 	const stranger = await tab(browser, `${it.url}/`);
 	await stranger.page.waitForSelector(
-		'dialog[open]:has-text("open the URL that it printed when it started")');
+		'dialog[open]:has-text("the token is in the URL that it printed")');
 	ok(true, 'who has no token reads what to do');
 	await stranger.context.close();
 	await it.stop();

@@ -273,7 +273,8 @@ int stage_check_files(struct stage *s, struct err *e)
 	if (open <= stage_connections_max(s->derived->system.process))
 		return 0;
 	err_set(&why, ERR_OPEN_FILES, "up to %zu connections may be open at once, but this process may open "
-		"only %zu files (ulimit -n); raise the limit or lower --max-concurrency", open,
+		"only %zu files (ulimit -n, or LimitNOFILE of its service); raise the limit or set a lower "
+		"--max-concurrency", open,
 		sock_raise_nofile());
 	if (cap || is_all_at_once(&s->point->plan)) {
 		*e = why;

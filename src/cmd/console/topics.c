@@ -205,9 +205,10 @@ static const struct topic {
 	  "Each connection is an open file, and this process may not open as many as the run could "
 	  "need.",
 	  "Raise the limit in this shell with `ulimit -n 65536` (`profllm doctor` shows how to make it "
-	  "permanent), or lower `--max-concurrency`.",
+	  "permanent), or lower `--max-concurrency`. A systemd service, and what a dashboard's pages start, "
+	  "has `LimitNOFILE=` of its unit.",
 	  "up to 10000 connections may be open at once, but this process may open only 1024 files "
-	  "(ulimit -n)" },
+	  "(ulimit -n, or LimitNOFILE of its service)" },
 	{ ERRORS, "locks_unusable",
 	  "Experiments on one machine share a folder of lock files, so that no two use the same GPU. "
 	  "That folder cannot be used.",

@@ -602,13 +602,16 @@ static const char *text_arg(const struct experiment_server *s, const char *name)
 	return json_text(v, (struct str){ 0 }).p;
 }
 
-/* The model and its names are taken from the server, so that users need not repeat them. */
+/*
+ * The model and its names are taken from the server, so that users need not repeat them. A running
+ * server that has another model then refuses the load: no result names a model that was not asked.
+ */
 static void take_from_server(struct config_reader *r)
 {
 	struct serve_opts *o = &r->x->serve;
 	const struct experiment_server *s = r->x->n_servers ? knows_model(r->x) : NULL;
 
-	if (!s || r->x->server[r->x->serving].url)
+	if (!s)
 		return;
 	if (!is_given(r, "model") && text_arg(s, "model")) {
 		o->model = text_arg(s, "model");
@@ -619,7 +622,7 @@ static void take_from_server(struct config_reader *r)
 		return;
 	if (text_arg(s, "tokenizer"))
 		o->tokenizer = text_arg(s, "tokenizer");
-	else if (config_is_sim(s->command))
+	else if (!r->x->server[r->x->serving].url && config_is_sim(s->command))
 		o->tokenizer = "sim";
 }
 

@@ -98,34 +98,28 @@ static void say(char *out, size_t room, const char *fmt, ...)
 #define COMMAND(...) say(r->command, sizeof(r->command), __VA_ARGS__)
 #define NOT_KNOWN() VALUE("not known")
 
-/* Judges how many streams n of something suffices for. Returns the largest goal reached. */
+/* Judges how many streams n of something suffices for, and returns it: a round number if many. */
 static int64_t judge_streams(int64_t n, struct doctor_row *r)
 {
-	static const int64_t goals[] = { DOCTOR_STREAMS_MOST, DOCTOR_STREAMS_MANY,
-					 DOCTOR_STREAMS_MIN };
-
 	r->verdict = n < DOCTOR_STREAMS_MIN ? DOCTOR_PROBLEM :
 		     n < DOCTOR_STREAMS_MANY ? DOCTOR_NOTE : DOCTOR_OK;
-	for (size_t i = 0; i < sizeof(goals) / sizeof(*goals); i++)
-		if (n >= goals[i])
-			return goals[i];
-	return 0;
+	return n >= DOCTOR_STREAMS_MOST ? DOCTOR_STREAMS_MOST :
+	       n >= DOCTOR_STREAMS_MANY ? DOCTOR_STREAMS_MANY : n > 0 ? n : 0;
 }
 
 /* ---- limits of the load ---- */
 
 static void judge_files(const struct doctor_machine *m, struct doctor_row *r)
 {
-	int64_t streams = m->files_hard - DOCTOR_SPARE_FILES, goal, most = m->files_most;
+	int64_t streams = m->files_hard - DOCTOR_SPARE_FILES, most = m->files_most;
 	char soft[COUNT_BYTES], hard[COUNT_BYTES], enough[COUNT_BYTES];
 
 	if (m->files_hard < 0) {
 		NOT_KNOWN();
 		return;
 	}
-	goal = judge_streams(streams, r);
 	VALUE("%s (soft), %s (hard): enough for %s streams", count(soft, m->files_soft),
-	      count(hard, m->files_hard), count(enough, goal ? goal : streams > 0 ? streams : 0));
+	      count(hard, m->files_hard), count(enough, judge_streams(streams, r)));
 	number(r, "soft", (double)m->files_soft);
 	number(r, "hard", (double)m->files_hard);
 	number(r, "streams", streams > 0 ? (double)streams : 0);
@@ -141,7 +135,7 @@ static void judge_files(const struct doctor_machine *m, struct doctor_row *r)
 
 static void judge_ports(const struct doctor_machine *m, struct doctor_row *r)
 {
-	int64_t ports = m->port_last - m->port_first + 1, goal;
+	int64_t ports = m->port_last - m->port_first + 1, goal; /* goal: see judge_streams */
 	int64_t closing = m->sockets_closing > 0 ? m->sockets_closing : 0;
 	bool is_worn = closing > ports / 2;
 	char n[COUNT_BYTES], enough[COUNT_BYTES], busy[COUNT_BYTES];
@@ -154,7 +148,7 @@ static void judge_ports(const struct doctor_machine *m, struct doctor_row *r)
 	if (is_worn && r->verdict == DOCTOR_OK)
 		r->verdict = DOCTOR_NOTE;
 	VALUE("%s for each server address, %s closing: enough for %s streams", count(n, ports),
-	      count(busy, closing), count(enough, goal ? goal : ports));
+	      count(busy, closing), count(enough, goal));
 	number(r, "ports", (double)ports);
 	number(r, "closing", (double)closing);
 	number(r, "tcp_tw_reuse", (double)m->port_reuse);
@@ -566,12 +560,21 @@ static void judge_name(const char *url, const struct doctor_server *s, struct do
 	COMMAND("resolvectl query %s", s->host);
 }
 
+/* The command that asks the server for a path, as the program did. */
+static void ask_it(struct doctor_row *r, const char *options, const char *url, const char *path)
+{
+	if (strncmp(url, "unix:", 5) == 0)
+		COMMAND("curl %s --unix-socket %s http://localhost%s", options, url + 5, path);
+	else
+		COMMAND("curl %s %s%s", options, url, path);
+}
+
 static void judge_connect(const char *url, const struct doctor_server *s, struct doctor_rows *out)
 {
 	struct doctor_row *r = about(out, url, "connect", "TCP connection", "TTFT, E2EL");
 
 	if (has_failed(&s->connect, r)) {
-		COMMAND("curl -sv %s/v1/models", url);
+		ask_it(r, "-sv", url, "/v1/models");
 		return;
 	}
 	VALUE("%.3f ms (median), %.3f ms (max)", s->connect.ms, s->connect_max_ms);
@@ -604,9 +607,10 @@ static void judge_tls(const char *url, const struct doctor_server *s, struct doc
 static void judge_models(const char *url, const struct doctor_server *s, struct doctor_rows *out)
 {
 	struct doctor_row *r = about(out, url, "models", "/v1/models", "");
+	size_t n = strlen(url);
 
 	if (has_failed(&s->models, r)) {
-		COMMAND("curl -sv %s/v1/models", url);
+		ask_it(r, "-sv", url, "/v1/models");
 		return;
 	}
 	VALUE("%ld in %.1f ms%s%s", s->models_status, s->models.ms, *s->models.text ? ": " : "",
@@ -617,9 +621,17 @@ static void judge_models(const char *url, const struct doctor_server *s, struct 
 		r->verdict = DOCTOR_PROBLEM;
 		WHY("The server requires a key, or refuses the one that it was sent.");
 		COMMAND("export OPENAI_API_KEY=...");
+	} else if (s->models_status != 200 && n >= 3 && strcmp(url + n - 3, "/v1") == 0) {
+		r->verdict = DOCTOR_PROBLEM;
+		WHY("The URL ends in /v1, which the program adds itself.");
+		COMMAND("profllm doctor %.*s", (int)n - 3, url);
 	} else if (s->models_status != 200) {
 		r->verdict = DOCTOR_NOTE;
 		WHY("The server does not list its models: name one with --model.");
+	} else if (!*s->models.text) {
+		r->verdict = DOCTOR_NOTE;
+		WHY("The answer names no model: is this the address of the server, or another program's?");
+		ask_it(r, "-s", url, "/v1/models | head");
 	}
 }
 
@@ -638,7 +650,7 @@ static void judge_metrics(const char *url, const struct doctor_server *s, struct
 	r->verdict = DOCTOR_NOTE;
 	WHY("Without them, running and waiting requests, KV cache, preemptions and a restart of the "
 	    "server during the load stay unknown.");
-	COMMAND("curl -s %s/metrics | head", url);
+	ask_it(r, "-s", url, "/metrics | head");
 }
 
 static void judge_route(const char *url, const struct doctor_server *s, struct doctor_rows *out)

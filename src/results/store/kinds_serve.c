@@ -376,9 +376,22 @@ static bool put_median(struct reading *r, struct str key, const struct json_valu
 	return false;
 }
 
+/* What was measured, by the heads that only its table has; a table of another kind: NULL. */
+static const char *nightly_mode(const struct json_value *v)
+{
+	return json_get(v, "Mean TTFT (ms)") || json_get(v, "Median TTFT (ms)") ? "serve" :
+	       json_get(v, "Mean latency (ms)") ? "latency" :
+	       json_get(v, "Mean cold startup (s)") || json_get(v, "Mean warm startup (s)") ? "startup" :
+	       json_get(v, "Elapsed time (s)") ? "throughput" : NULL;
+}
+
 int put_nightly(struct reading *r, const struct json_value *v, struct err *e)
 {
+	const char *mode = nightly_mode(v);
+
 	(void)e;
+	if (mode)
+		cells_put_text(r->cells, "mode", str_of(mode));
 	for (size_t i = 0; i < v->count; i++) {
 		struct str key = v->key[i];
 		const struct json_value *m = &v->item[i];

@@ -6,7 +6,9 @@ import {
 	batches,
 	BATCH_FILES,
 	counts,
+	isAuxiliary,
 	isResult,
+	resultOf,
 	withOutcomes,
 	type Entry,
 } from '../../../web/src/app/pages/upload/files';
@@ -117,6 +119,15 @@ it('tells outcomes to files by name, two of the same name in their order', () =>
 		false,
 	]);
 	expect([bytesText(999), bytesText(1234567), bytesText(0)]).toEqual(['999 B', '1.23 MB', '0 B']);
+});
+
+it('knows files that repeat the metrics of a result next to them', () => {
+	const list = ['r/a.json', 'r/a.pytorch.json', 'r/a.avg_latency.pytorch.json', 'b.pytorch.json',
+		'r.d/b.pytorch.json', 'r.json'];
+	expect(list.map((name) => resultOf(name, new Set(list))))
+		.toEqual([null, 'r/a.json', 'r/a.json', null, null, null]);
+	expect(['s/servers.json', 's/p/failure.json', 's/my_servers.json', 's/summary.json'].map(isAuxiliary))
+		.toEqual([true, true, false, false]);
 });
 
 it('finds the runs of dropped traces by the documents that name them', () => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// login.tsx: asks for the token that the dashboard printed when it started, or that its owner gave out.
+// login.tsx: asks for a token: of the dashboard's token file, or of the URL that it printed when it started.
 import { useState, type FormEvent, type ReactNode } from 'react';
 import { post } from './api';
 import { Dialog } from './parts/dialog';
@@ -24,9 +24,9 @@ export function Login({ onClose }: { onClose: () => void }): ReactNode {
 	return (
 		<Dialog title="Log in" onClose={onClose}>
 			<form className="stack" onSubmit={(event) => void submit(event)}>
-				<p>This dashboard needs a token: open the URL that it printed when it
-					started, <code>{location.origin}/?token=…</code>, or enter the token here. If someone
-					else runs it, ask them for one.</p>
+				<p>This dashboard needs a token; ask the person who runs it for one. If you started it
+					yourself, the token is in the URL that it printed,{' '}
+					<code>{location.origin}/?token=…</code>, or in the file of --auth-token-file.</p>
 				<input type="text" name="username" autoComplete="username" value="token" readOnly hidden />
 				<label className="field">
 					<span>Token</span>

@@ -19,6 +19,9 @@ export function toast(text: string, kind: Note['kind'] = 'good', action?: Action
 	const id = next++;
 	notes = [...notes.slice(-3), { id, text, kind, action }];
 	tell(notes);
+	/* What was not saved is lost without this action: it stays until the reader has decided. */
+	if (kind === 'bad' && action)
+		return;
 	setTimeout(() => drop(id), action ? ACTION_MS : SHOWN_MS);
 }
 

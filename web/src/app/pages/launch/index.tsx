@@ -15,7 +15,7 @@ import { usePageTarget } from '../../state';
 import { setParams, textCodec, useUrlState } from '../../url';
 import { Editor } from './editor';
 import { Help } from './help';
-import { JobView, StateTag } from './job';
+import { byOf, JobView, StateTag } from './job';
 import { Judged, useOutcome } from './outcome';
 import { PlanView } from './plan';
 import { repeatOf, textOf, valueToChange } from './repeat';
@@ -88,7 +88,8 @@ function Jobs({ now, onJob }: { now: string; onJob: (id: string) => void }): Rea
 						onClick={() => onJob(j.job_id)}>
 						<span className="grow">{(j.detail as { name?: string } | null)?.name ?? j.job_id}</span>
 						<JobRun item={runOf(j)} />
-						<span className="dim num">{when(j.created)}</span><StateTag state={j.state} />
+						<span className="dim num">{when(j.created)}{byOf(j) && ` by ${byOf(j)}`}</span>
+						<StateTag state={j.state} />
 					</button>
 				</li>
 			))}</ul>

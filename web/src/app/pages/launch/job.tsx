@@ -18,6 +18,10 @@ const LOG_CHARS = 400_000, SAMPLES = 1200, LINES_SHOWN = 12;
 
 export const isOver = (state: string): boolean => state !== 'waiting' && state !== 'running';
 
+/** The name of the token that launched it; undefined or null: it is not known. */
+export const byOf = (job: Answer): string | null | undefined =>
+	(job.detail as { by?: string | null } | null)?.by;
+
 export function StateTag({ state }: { state: string }): ReactNode {
 	return <span className={`tag ${TONE[state] ?? ''}`} data-state={state}>
 		{state === 'running' && <span className="spinner small" aria-hidden="true" />}{state}</span>;
@@ -95,18 +99,20 @@ export function JobView({ id }: { id: string }): ReactNode {
 		return <Failure error={answer.error} onRetry={() => void answer.refetch()} />;
 	if (!job)
 		return <Loading />;
-	const name = (job.detail as { name?: string } | null)?.name;
+	const name = (job.detail as { name?: string } | null)?.name, by = byOf(job);
 	return (
 		<section className="card" aria-label="Experiment">
 			<div className="card-head">
 				<h2>{name ?? job.job_id}</h2><StateTag state={job.state} />
-				<span className="dim num">started {when(job.created)}</span>
+				<span className="dim num">launched {when(job.created)}{by && ` by ${by}`}</span>
 				{!isOver(job.state) && canCancel && (
 					<button type="button" className="danger small push" onClick={() =>
 						change('POST', `/api/jobs/${job.job_id}/cancel`).then(() => answer.refetch())
 							.catch(toastError)}>Cancel</button>
 				)}
 			</div>
+			{job.state === 'waiting' && <p className="dim">This experiment starts when those before it have ended: the
+				dashboard runs as many at once as its option --launch says (1 by default).</p>}
 			{isOver(job.state) && <Ended job={job} />}
 			{live.progress && !isOver(job.state) && <Progress progress={live.progress} />}
 			{lines.length > 0 && isOver(job.state) && <p className="dim small-text">While it ran; the numbers are the last

@@ -69,5 +69,21 @@ export function counts(entries: Entry[]): Record<Outcome, number> {
 	return out;
 }
 
+/**
+ * The result, among these names, whose metrics this file only repeats: a.json of a.pytorch.json or
+ * a.avg_x.pytorch.json, as `profllm ingest` has it; else null.
+ */
+export function resultOf(name: string, names: Set<string>): string | null {
+	const [, folder = '', base = ''] = /^(.*\/)?([^/]+)\.pytorch\.json$/i.exec(name) ?? [];
+	for (let stem = base; stem !== ''; stem = stem.slice(0, Math.max(0, stem.lastIndexOf('.'))))
+		if (names.has(`${folder}${stem}.json`))
+			return `${folder}${stem}.json`;
+	return null;
+}
+
 /** Accepted files: JSON and JSON lines, compressed or not. */
 export const isResult = (name: string): boolean => /\.(json|jsonl|ndjson)(\.gz)?$/i.test(name);
+
+/** JSON that sweeps and searches keep next to their results; `profllm ingest` skips it as well. */
+export const isAuxiliary = (name: string): boolean =>
+	/(^|\/)((servers|warmup|capacity)|[^/]*(failure|_sla_summary))\.json$/.test(name);

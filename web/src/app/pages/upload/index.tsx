@@ -15,7 +15,8 @@ import { count } from '../../show';
 import { usePageTarget } from '../../state';
 import { droppedFiles, pickedFiles, type Named } from './dropped';
 import {
-	batches, counts, isResult, isSettled, OUTCOMES, withOutcomes, type Entry, type Outcome, type State,
+	batches, counts, isAuxiliary, isResult, isSettled, OUTCOMES, resultOf, withOutcomes, type Entry,
+	type Outcome, type State,
 } from './files';
 import { ALONE, isTooLarge, isTrace, runsOf, TOO_LARGE, tracesNamedBy } from './traces';
 import '../../common/pages.css';
@@ -107,10 +108,13 @@ async function sendTrace({ key, file, name, runs }: TraceItem, update: Update): 
 async function sorted(items: Item[], update: Update): Promise<[Item[], TraceItem[]]> {
 	const runs = runsOf(await tracesNamedBy(items),
 		items.map(({ file, name }) => ({ name, size: file.size })));
-	const results: Item[] = [], traces: TraceItem[] = [];
+	const results: Item[] = [], traces: TraceItem[] = [], names = new Set(items.map((i) => i.name));
 	items.forEach((item, i) => {
 		const of = runs.get(i), sized = { name: item.name, size: item.file.size };
-		if (!of && !isTrace(item.name))
+		const same = resultOf(item.name, names);
+		if (same)
+			mark(update, new Set([item.key]), { state: 'duplicate', reason: `repeats the metrics of ${same}` });
+		else if (!of && !isTrace(item.name))
 			results.push(item);
 		else if (!of || isTooLarge(sized))
 			mark(update, new Set([item.key]), { state: 'invalid', reason: of ? TOO_LARGE : ALONE });
@@ -158,6 +162,10 @@ function useUploads() {
 	return { entries, isBusy, add, clear: () => setEntries((now) => now.filter((e) => !isSettled(e))) };
 }
 
+/** A file that was named itself, or one of a folder that may be a result or a trace. */
+const isMeant = (name: string): boolean => !name.includes('/') || isTrace(name)
+	|| (isResult(name) && !isAuxiliary(name));
+
 interface DropProps { onFiles: (files: Named[]) => void }
 
 function Drop({ onFiles }: DropProps): ReactNode {
@@ -169,11 +177,11 @@ function Drop({ onFiles }: DropProps): ReactNode {
 	};
 	const dropped = (event: DragEvent): void => {
 		over(event, false);
-		droppedFiles(event.dataTransfer).then(onFiles).catch(toastError);
+		droppedFiles(event.dataTransfer).then((files) => onFiles(files.filter((f) => isMeant(f.name))))
+			.catch(toastError);
 	};
-	const picked = (input: HTMLInputElement, isFolder: boolean): void => {
-		const files = pickedFiles(input.files);
-		onFiles(isFolder ? files.filter((f) => isResult(f.name) || isTrace(f.name)) : files);
+	const picked = (input: HTMLInputElement): void => {
+		onFiles(pickedFiles(input.files).filter((f) => isMeant(f.name)));
 		input.value = '';
 	};
 	return (
@@ -189,9 +197,9 @@ function Drop({ onFiles }: DropProps): ReactNode {
 				<button type="button" onClick={() => folder.current?.click()}>Choose a folder</button>
 			</div>
 			<input ref={picker} type="file" multiple hidden aria-label="Files"
-				onChange={(e) => picked(e.currentTarget, false)} />
+				onChange={(e) => picked(e.currentTarget)} />
 			<input ref={folder} type="file" multiple hidden aria-label="Folder"
-				{...{ webkitdirectory: '' }} onChange={(e) => picked(e.currentTarget, true)} />
+				{...{ webkitdirectory: '' }} onChange={(e) => picked(e.currentTarget)} />
 		</div>
 	);
 }
