@@ -155,7 +155,7 @@ like(status_is('one run a side', 0, undef, 'loose/0.json', 'few', @tput)->{out},
 runs('wild', map { result(400 * 8 ** $_, $_) } 0 .. 2);
 runs('wilder', map { result(300 * 9 ** $_, $_) } 0 .. 2);
 like(status_is('too much scatter', 0, undef, qw(wild wilder))->{out},
-	qr/ over 1,000 sessions +not enough data$/m, 'too much scatter: the cell says that no number will do');
+	qr/ over 1,000 sessions +not enough data$/m, 'too much scatter: no number will do');
 
 my $same = qr/^profllm bench compare: \S+ and \S+ are the same runs$/m;
 status_is('a file with itself', 2, $same, 'loose/0.json', 'loose/0.json');
