@@ -756,8 +756,11 @@ static void forecast(const struct capacity_search *s, struct capacity_answer *a)
 			      PRECISE_LEVELS * rate * capacity_hold_of(s, exp(s->middle)));
 	} else {
 		double ratio = a->half_width / s->o.precision;
+		double then = student_quantile(0.975, FORECAST_LEVELS - 2);
 
-		needed = used * ratio * ratio;
+		/* Of few levels the interval is wider by Student's t, which further ones lower. */
+		needed = then / student_quantile(0.975, fmax(LEVELS_DF_MIN, n - 2));
+		needed = used * pow(ratio * fmin(1, needed), 2);
 		if (ratio > 1 && !o.is_mean && s->binding < capacity_limits(s))
 			needed = requests_of_share(s, settled(f->phi, n, FORECAST_PHI), o.share,
 						   settled(f->slope, n, FIT_SLOPE_COUNTS));
