@@ -597,7 +597,7 @@ static void forecast(void **state)
 /* What is forecast while measuring is of the size of what it then takes. */
 static void forecast_while_measuring(void **state)
 {
-	static const double slope[] = { 5, 12, 30 };
+	static const double slope[] = { 3, 8, 30 };
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(slope); i++) {
@@ -654,6 +654,24 @@ static void whole_loads(void **state)
 }
 
 /* Levels of few requests at a server that answers so many at once and refuses the others. */
+/* Short levels have shown where a cliff is: the long ones are measured there. */
+static void cliff(void **state)
+{
+	struct server v = { .capacity = { 10.5, 0 }, .slope = { 100, 0 } };
+	struct capacity_opts o = opts();
+	struct capacity_search *c;
+	struct capacity_answer a;
+
+	(void)state;
+	o.load = CAPACITY_CONCURRENCY;
+	c = search(&v, &o);
+	a = capacity_answer(c);
+	assert_int_equal(a.end, CAPACITY_PRECISE);
+	assert_true(a.load > 9.5 && a.load < 10.5 && a.high - a.low < 0.5);
+	assert_true(a.levels <= 4);
+	capacity_free(c);
+}
+
 static void slots(void **state)
 {
 	static const double slots[] = { 1, 2, 3, 4, 7, 12 };
@@ -817,7 +835,7 @@ int main(void)
 		cmocka_unit_test(curve_of_means), cmocka_unit_test(searches),
 		cmocka_unit_test(words_of_an_answer), cmocka_unit_test(any_time),
 		cmocka_unit_test(forecast), cmocka_unit_test(forecast_while_measuring),
-		cmocka_unit_test(whole_loads), cmocka_unit_test(slots),
+		cmocka_unit_test(whole_loads), cmocka_unit_test(cliff), cmocka_unit_test(slots),
 		cmocka_unit_test(ranges),
 		cmocka_unit_test(unreachable), cmocka_unit_test(decreasing),
 		cmocka_unit_test(at_the_limit),
