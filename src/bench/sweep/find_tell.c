@@ -134,7 +134,7 @@ void find_tell_cost(const struct find *f, struct buf *out)
 	double left = f->opts->budget_s - a.spent_s;
 	char more[FMT_F64_BYTES], budget[FMT_F64_BYTES];
 
-	if (!(a.requests_more >= 1) || !isfinite(a.seconds_more) || a.end != CAPACITY_RUNNING)
+	if (!isfinite(a.seconds_more) || a.end != CAPACITY_RUNNING)
 		return;
 	buf_printf(out, "About %s and %.0f requests more for +-%.3g %% at this load",
 		   fmt_rough_time(more, a.seconds_more), a.requests_more,
