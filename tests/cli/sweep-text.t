@@ -106,7 +106,8 @@ check_run('one key twice', run(args => [@serve, qw(--serve-params keys.json -e x
 		. "twice: 'max_num_seqs'; only the last value is used"] });
 check_run('a list as a value', run(args => [@serve, '--serve-params', '[{"max_num_seqs": [4, 8]}]',
 		qw(-e x --dry-run)]),
-	{ status => 0, warn => ["WARNING: --serve-params: the list of 'max_num_seqs' is passed as one value; *"] });
+	{ status => 0,
+	  warn => ["WARNING: --serve-params: the list of 'max_num_seqs' is passed as one value; *"] });
 check_run('the same combination twice', run(args => [@serve, qw(--bench-params twice.json -e x --dry-run)]),
 	{ status => 0 });
 

@@ -186,19 +186,6 @@ static void queue(struct run *r, uint32_t answered, uint32_t before)
 }
 static void queue_at(struct run *r) { queue(r, 950, 5); }
 static void queue_over(struct run *r) { queue(r, 940, 5); }
-/* A run of 100 s whose last request was sent at so many. */
-static void end_at(struct run *r)
-{
-	queue_at(r);
-	r->m.client.schedule = (struct metrics_schedule){ .n = 1000, .sent_span_s = 80 };
-}
-static void end_over(struct run *r) { end_at(r); r->m.client.schedule.sent_span_s = 79.9; }
-static void end_growing(struct run *r)
-{
-	queue_over(r);
-	r->m.client.schedule = (struct metrics_schedule){ .n = 1000, .sent_span_s = 50 };
-}
-static void end_sessions(struct run *r) { end_over(r); r->m.sessions.n = 9; }
 /* 65 wait for an answer, and the client sends no more than so many at once. */
 static void queue_held(struct run *r)
 {
@@ -613,16 +600,6 @@ static const struct {
 	  "Requests arrived at 10.00/s and were answered at 9.40/s: the server cannot sustain this "
 	  "rate, 65 were unanswered when the last one arrived, and the latencies depend on how long "
 	  "the run was.", "TTFT, E2EL, goodput" },
-	{ end_at, TRUST_VALID, NULL, NULL, NULL },
-	{ end_over, TRUST_VALID, "long_end",
-	  "Requests were sent for 79.9 s of the 100.0 s, and the last answers took the rest. Throughput "
-	  "is of all that time, so it is below the rate of the requests even where the server keeps up. "
-	  "Give the run more time (--num-prompts, --duration).", NULL },
-	{ end_growing, TRUST_DEGRADED, "rate_not_carried",
-	  "Requests arrived at 10.00/s and were answered at 9.40/s: the server cannot sustain this "
-	  "rate, 65 were unanswered when the last one arrived, and the latencies depend on how long "
-	  "the run was.", "TTFT, E2EL, goodput" },
-	{ end_sessions, TRUST_VALID, NULL, NULL, NULL },
 	{ queue_held, TRUST_DEGRADED, "rate_not_carried", HELD("20", "64", "9.000"),
 	  "TTFT, E2EL, goodput" },
 	{ held_at, TRUST_VALID, NULL, NULL, NULL },

@@ -569,7 +569,8 @@ static void judge_end(struct trust *t, const struct metrics *m)
 	const struct metrics_schedule *s = &m->client.schedule;
 	double end = m->duration_s - s->sent_span_s;
 
-	if (m->client.queue.is_known && s->n && !m->sessions.n && end > TRUST_END_NOTE * m->duration_s)
+	if (m->client.queue.is_known && s->n && !m->sessions.n &&
+	    end > TRUST_END_NOTE * m->duration_s)
 		doubt(t, TRUST_VALID, "long_end",
 		      "Requests were sent for %.1f s of the %.1f s, and the last answers took the rest. "
 		      "Throughput is of all that time, so it is below the rate of the requests even where "

@@ -628,11 +628,14 @@ static void find_params(struct params *p)
 
 static void put_members(struct json_writer *w, const struct json_value *from, bool has_objects)
 {
-	for (size_t i = 0; from && i < from->count; i++)
-		if (from->item[i].kind != JSON_ARRAY && (has_objects || from->item[i].kind != JSON_OBJECT)) {
-			json_key_str(w, from->key[i]);
-			json_put_value(w, &from->item[i]);
-		}
+	for (size_t i = 0; from && i < from->count; i++) {
+		const struct json_value *v = &from->item[i];
+
+		if (v->kind == JSON_ARRAY || (v->kind == JSON_OBJECT && !has_objects))
+			continue;
+		json_key_str(w, from->key[i]);
+		json_put_value(w, v);
+	}
 }
 
 /* Only what the tables and sentences need of a document, as documents may be large. */

@@ -762,9 +762,9 @@ static void forecast(const struct capacity_search *s, struct capacity_answer *a)
 		needed = then / student_quantile(0.975, fmax(LEVELS_DF_MIN, n - 2));
 		needed = used * pow(ratio * fmin(1, needed), 2);
 		if (ratio > 1 && !o.is_mean && s->binding < capacity_limits(s))
-			needed = fmin(needed,
-				      requests_of_share(s, settled(f->phi, n, FORECAST_PHI), o.share,
-							settled(f->slope, n, FIT_SLOPE_COUNTS)));
+			needed = fmin(needed, requests_of_share(
+				s, settled(f->phi, n, FORECAST_PHI), o.share,
+				settled(f->slope, n, FIT_SLOPE_COUNTS)));
 		needed = fmax(needed, used * fmax(ratio, PRECISE_LEVELS / n));
 		/* It ends with a level that confirms the precision. */
 		needed = fmax(needed, used + rate * capacity_hold_of(s, exp(s->middle)));
