@@ -509,8 +509,8 @@ static void test_long_end(void **state)
 		uint32_t sessions;
 		const char *code;
 	} row[] = {
-		{ 80, 1000, 0, NULL }, { 79.9, 1000, 0, "long_end" }, { 50, 800, 0, "rate_not_carried" },
-		{ 50, 1000, 9, NULL },
+		{ 80, 1000, 0, NULL }, { 79.9, 1000, 0, "long_end" },
+		{ 50, 800, 0, "rate_not_carried" }, { 50, 1000, 9, NULL },
 	};
 
 	(void)state;
