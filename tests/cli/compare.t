@@ -152,6 +152,11 @@ like(status_is('loose files, many servers', 0, undef, qw(base loose --assume-ind
 like(status_is('one run a side', 0, undef, 'loose/0.json', 'few', @tput)->{out},
 	qr/not enough data.* are needed if sessions scatter by 2\.5 %/, 'one run a side: how many would do');
 
+runs('wild', map { result(400 * 8 ** $_, $_) } 0 .. 2);
+runs('wilder', map { result(300 * 9 ** $_, $_) } 0 .. 2);
+like(status_is('too much scatter', 0, undef, qw(wild wilder))->{out},
+	qr/ over 1,000 sessions +not enough data$/m, 'too much scatter: no number will do');
+
 my $same = qr/^profllm bench compare: \S+ and \S+ are the same runs$/m;
 status_is('a file with itself', 2, $same, 'loose/0.json', 'loose/0.json');
 status_is('a folder with itself', 2, $same, 'base', 'base');

@@ -89,6 +89,7 @@ check_run('a capacity of each', $run, { status => 0, out => [
 	'Searching for the largest number of requests at once with mean_e2el_ms<200 *',
 	'Highest capacity: * requests at once at max_num_seqs=8',
 	'It is * % more than at max_num_seqs=2; the 95 % intervals do not overlap'] });
+like($run->{out}, qr/^max_num_seqs=8 .*(?:precise|too few levels)/m, 'how well each is known');
 my $d = document('capacity.json');
 my @found = map { $_->{results} } @{$d->{experiments}};
 is(scalar(grep { $_->{status} eq 'completed' } @{$d->{experiments}}), 2, 'both have an answer');

@@ -462,4 +462,21 @@ for (
 	is($plan->{experiments}[1]{time}{start_s}, 0, 'and waits for none');
 }
 
+# The document of a suite cannot be written: a folder has its name by then.
+{
+	spew('blocker.pl', "unlink 'blocked.json'; mkdir 'blocked.json';\n"
+		. "exec '$program', 'sim', \@ARGV or die;\n");
+	config('blocked', matrix => { 'benchmark.max_concurrency' => [1, 2] },
+		server => { model => 'sim', command => ['perl', Cwd::getcwd() . '/blocker.pl'] });
+	my $r = run(args => words('blocked', '-q'));
+
+	is($r->{status}, 1, 'no document: exit 1');
+	like($r->{err}, qr/^profllm run: cannot write blocked\.json: /m, 'and says so');
+	like($r->{out}, qr/^Suite: 1 completed.*^max_concurrency=1 .*^Highest output throughput: /ms,
+		'the table is printed');
+	like($r->{out}, qr{^Each experiment's document, logs and records: blocked\.d$}m,
+		'with where the rest is');
+	unlike($r->{out}, qr/^Document: |^Next: /m, 'and no document that is not there');
+}
+
 done_testing;

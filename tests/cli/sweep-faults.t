@@ -53,6 +53,11 @@ params('b.json', [{ num_prompts => 3 }, { num_prompts => 5 }]);
 	is_deeply([map { $_->{num_prompts} } @{summary('bad')}], [2, 2, 3, 3, 4, 4], 'it has its place');
 	is((grep { /failure/ } files('bad')), 0, 'no failure is left');
 
+	params('bad.json', [{ num_prompts => 2 }, { num_prompts => 3, dataset_name => 'nothing' }]);
+	$r = sweep('survivor', bench_params => 'bad.json', num_runs => 1);
+	like($r->{out}, qr{^Highest output throughput: \S+ tok/s at num_prompts=2\b}m,
+		'the only point left has its name in the summary');
+
 	$r = sweep('missing', bench_cmd => 'no-such-program bench', num_runs => 1);
 	check_run('no such program', $r, { status => 1,
 		out => ['[FAILED BENCHMARK] run=0: *no-such-program*'] });

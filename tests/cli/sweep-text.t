@@ -100,6 +100,14 @@ for ([2, 'the following arguments are required: --serve-cmd, --bench-cmd', qw(be
 	check_run("refused: $line", $r, { status => $status, err => "profllm bench sweep $verb: $line" });
 }
 ok(!-e 'results/x', 'nothing was made');
+spew('keys.json', qq([{"a": 1},\n {"max_num_seqs": 4, "max_num_seqs": 8}]));
+check_run('one key twice', run(args => [@serve, qw(--serve-params keys.json -e x --dry-run)]),
+	{ status => 0, warn => ['WARNING: --serve-params: keys.json: line 2, column *: an object has one key '
+		. "twice: 'max_num_seqs'; only the last value is used"] });
+check_run('a list as a value', run(args => [@serve, '--serve-params', '[{"max_num_seqs": [4, 8]}]',
+		qw(-e x --dry-run)]),
+	{ status => 0,
+	  warn => ["WARNING: --serve-params: the list of 'max_num_seqs' is passed as one value; *"] });
 check_run('the same combination twice', run(args => [@serve, qw(--bench-params twice.json -e x --dry-run)]),
 	{ status => 0 });
 

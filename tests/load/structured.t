@@ -154,6 +154,9 @@ is($c->{constrained_correct_rate}, 40, 'and the rate says so');
 is($c->{wrong}{schema}, 3, 'with the reason');
 like($run->{out}, qr/Constrained answers correct \(%\):\s+40\.00 \(of 5; wrong: schema 3\)/,
 	'on the terminal');
+like($run->{out},
+	qr/^correct_rate\(%\) by vLLM's rule: +100\.00 \(of all 5 requests; any JSON is correct\)$/m,
+	'and how upstream would count') or diag($run->{out});
 
 $run = run_against(answering('length', '{"name": "A', '{"name": "", "email": ""}'), qw(--num-prompts 2));
 is($run->{own}{correctness}{wrong}{truncated}, 1, 'an answer that was cut is called so');

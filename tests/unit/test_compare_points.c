@@ -243,13 +243,44 @@ static void metrics_have_their_verdicts(void **state)
 	arena_release(&a);
 }
 
+/* A search has no verdict: how well its answer is known. */
+static void searches(void **state)
+{
+#define SEARCH(members) "{\"capacity\": {\"precision\": 0.03, " members "}}"
+	static const struct { const char *record, *says; } row[] = {
+		{ SEARCH("\"half_width\": 0.02, \"safe\": 9, \"is_precise\": true"), "precise" },
+		{ SEARCH("\"half_width\": 0.02, \"safe\": 9, \"is_precise\": false"), "too few levels" },
+		{ SEARCH("\"half_width\": 0.42, \"safe\": 9, \"is_precise\": false, \"levels_degraded\": 1"),
+		  "+-42 %, not precise, 1 level DEGRADED" },
+		{ SEARCH("\"half_width\": 2.5, \"safe\": null, \"is_precise\": false, \"levels_degraded\": 3"),
+		  "+-250 %, not precise, no measured load held, 3 levels DEGRADED" },
+		{ SEARCH("\"half_width\": null"), "" },
+	};
+	struct arena a = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		struct points_line line = { .name = "a", .record = record(row[i].record, &a) };
+		const struct points_table table = { .name_title = "x", .line = &line, .n = 1 };
+		struct buf out = { 0 };
+		struct grid grid;
+
+		points_grid(&table, 2, &a, &grid);
+		grid_csv(&grid, &out);
+		assert_non_null(strstr(out.data, "x,Verdict\na,"));
+		assert_non_null(strstr(out.data, row[i].says));
+		buf_release(&out);
+	}
+	arena_release(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_best_is_no_invalid_one),
 		cmocka_unit_test(equals_are_named),
 		cmocka_unit_test(repeats_are_no_others),
-		cmocka_unit_test(edges_are_said),
+		cmocka_unit_test(edges_are_said), cmocka_unit_test(searches),
 		cmocka_unit_test(intervals_decide),
 		cmocka_unit_test(a_table_has_verdicts),
 		cmocka_unit_test(metrics_have_their_verdicts),

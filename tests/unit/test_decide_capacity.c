@@ -394,33 +394,39 @@ static void run_level(struct capacity_search *c, struct server *v, const struct 
 	capacity_tell_level(c, &l);
 }
 
-static struct capacity_search *search(struct server *v, const struct capacity_opts *o)
+static void take_step(struct capacity_search *c, struct server *v, const struct capacity_step *s)
 {
-	struct capacity_search *c = capacity_new(o);
 	struct capacity_saturation m = { v->saturated > 0 ? v->saturated : 100, 50, 10, 500 };
 	struct level l = { .batches = 10, .e2e_s = 0.5, .spent_s = 5, .requests = 10 };
-	struct capacity_step s;
-	struct buf out = { 0 };
 
 	for (size_t b = 0; b < 10; b++)
 		for (size_t j = 0; j < 3; j++) {
 			l.batch[b].n[j] = 1;
 			l.batch[b].slow[j] = j == 1 && v->is_unloaded_slow;
 		}
+	if (s->ask == CAPACITY_PROBE)
+		capacity_tell_probe(c, true, 0.1);
+	else if (s->ask == CAPACITY_UNLOADED_REQUESTS)
+		capacity_tell_unloaded(c, &l);
+	else if (s->ask == CAPACITY_SATURATE)
+		capacity_tell_saturation(c, &m);
+	else
+		run_level(c, v, s);
+}
+
+static struct capacity_search *search(struct server *v, const struct capacity_opts *o)
+{
+	struct capacity_search *c = capacity_new(o);
+	struct capacity_step s;
+	struct buf out = { 0 };
+
 	v->load = o->load;
 	pcg64_seed(&v->rng, 3);
 	while ((s = capacity_next(c)).ask != CAPACITY_DONE) {
 		buf_printf(&out, "%d: load %g, %g s, warm-up %g s, look %g s, %llu%s\n", (int)s.ask,
 			   s.load, s.hold_s, s.warmup_s, s.look_s, (unsigned long long)s.requests,
 			   s.is_bracketing ? ", bracketing" : "");
-		if (s.ask == CAPACITY_PROBE)
-			capacity_tell_probe(c, true, 0.1);
-		else if (s.ask == CAPACITY_UNLOADED_REQUESTS)
-			capacity_tell_unloaded(c, &l);
-		else if (s.ask == CAPACITY_SATURATE)
-			capacity_tell_saturation(c, &m);
-		else
-			run_level(c, v, &s);
+		take_step(c, v, &s);
 	}
 	answers_release(&out);
 	return c;
@@ -588,6 +594,39 @@ static void forecast(void **state)
 	capacity_free(c);
 }
 
+/* What is forecast while measuring is of the size of what it then takes. */
+static void forecast_while_measuring(void **state)
+{
+	static const double slope[] = { 3, 8, 30 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(slope); i++) {
+		struct server v = { .capacity = { 60, 0 }, .slope = { slope[i], 0 } };
+		struct capacity_opts o = opts();
+		struct capacity_search *c;
+		struct capacity_answer a;
+		struct capacity_step s;
+		double all[8] = { 0 };
+
+		o.budget_s = INFINITY;
+		c = capacity_new(&o);
+		pcg64_seed(&v.rng, 3);
+		while ((s = capacity_next(c)).ask != CAPACITY_DONE) {
+			a = capacity_answer(c);
+			if (a.levels < COUNT(all))
+				all[a.levels] = a.spent_s + a.seconds_more;
+			take_step(c, &v, &s);
+		}
+		a = capacity_answer(c);
+		assert_int_equal(a.end, CAPACITY_PRECISE);
+		for (unsigned n = 2; n < COUNT(all); n++)
+			if (!(all[n] > a.spent_s / 3 && all[n] < 3 * a.spent_s))
+				fail_msg("slope %g: after %u levels %.0f s in all were forecast, it took %.0f",
+					 slope[i], n, all[n], a.spent_s);
+		capacity_free(c);
+	}
+}
+
 static void whole_loads(void **state)
 {
 	static const double at[] = { 1.5, 2.5, 12.3, 40.5 };
@@ -615,6 +654,24 @@ static void whole_loads(void **state)
 }
 
 /* Levels of few requests at a server that answers so many at once and refuses the others. */
+/* Short levels have shown where a cliff is: the long ones are measured there. */
+static void cliff(void **state)
+{
+	struct server v = { .capacity = { 10.5, 0 }, .slope = { 100, 0 } };
+	struct capacity_opts o = opts();
+	struct capacity_search *c;
+	struct capacity_answer a;
+
+	(void)state;
+	o.load = CAPACITY_CONCURRENCY;
+	c = search(&v, &o);
+	a = capacity_answer(c);
+	assert_int_equal(a.end, CAPACITY_PRECISE);
+	assert_true(a.load > 9.5 && a.load < 10.5 && a.high - a.low < 0.5);
+	assert_true(a.levels <= 4);
+	capacity_free(c);
+}
+
 static void slots(void **state)
 {
 	static const double slots[] = { 1, 2, 3, 4, 7, 12 };
@@ -777,7 +834,8 @@ int main(void)
 		cmocka_unit_test(curve), cmocka_unit_test(curve_corners),
 		cmocka_unit_test(curve_of_means), cmocka_unit_test(searches),
 		cmocka_unit_test(words_of_an_answer), cmocka_unit_test(any_time),
-		cmocka_unit_test(forecast), cmocka_unit_test(whole_loads), cmocka_unit_test(slots),
+		cmocka_unit_test(forecast), cmocka_unit_test(forecast_while_measuring),
+		cmocka_unit_test(whole_loads), cmocka_unit_test(cliff), cmocka_unit_test(slots),
 		cmocka_unit_test(ranges),
 		cmocka_unit_test(unreachable), cmocka_unit_test(decreasing),
 		cmocka_unit_test(at_the_limit),

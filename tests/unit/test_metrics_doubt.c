@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "client/metrics/metrics.h"
+#include "client/metrics/trust.h"
 #include "core/rng/rng.h"
 #include "record_sample.h"
 
@@ -499,6 +500,43 @@ static void test_outage(void **state)
 	}
 }
 
+/* A run of 100 s at a rate: a note when the last answers take more than a fifth of it. */
+static void test_long_end(void **state)
+{
+	static const struct {
+		double sent_s;
+		uint32_t answered; /* of 1,000 that arrived */
+		uint32_t sessions;
+		const char *code;
+	} row[] = {
+		{ 80, 1000, 0, NULL }, { 79.9, 1000, 0, "long_end" },
+		{ 50, 800, 0, "rate_not_carried" }, { 50, 1000, 9, NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		struct metrics m = { .completed = 1000, .duration_s = 100, .opts = usual() };
+		struct trust_facts facts = { 0 };
+		struct trust t;
+
+		m.block[BLOCK_TTFT].mean_ms = m.block[BLOCK_TTFT].median_ms = 100;
+		m.block[BLOCK_E2EL].mean_ms = m.block[BLOCK_E2EL].median_ms = 1000;
+		m.client.n_usage = 1000;
+		m.sessions.n = row[i].sessions;
+		m.client.schedule = (struct metrics_schedule){ .n = 1000, .sent_span_s = row[i].sent_s };
+		m.client.queue = (struct metrics_queue){
+			.is_known = true, .arrived = 1000, .answered = row[i].answered,
+			.in_flight_after = 1000 - row[i].answered };
+		trust_judge(&t, &m, &facts);
+		assert_int_equal(t.n_reasons, row[i].code != NULL);
+		if (!row[i].code)
+			continue;
+		assert_string_equal(t.reason[0].code, row[i].code);
+		assert_int_equal(t.reason[0].level, strcmp(row[i].code, "long_end") == 0 ? TRUST_VALID :
+				 TRUST_DEGRADED);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -507,7 +545,7 @@ int main(void)
 		cmocka_unit_test(test_growth_of_queues),
 		cmocka_unit_test(test_growth_of_classes),
 		cmocka_unit_test(test_start_false_alarms), cmocka_unit_test(test_start),
-		cmocka_unit_test(test_outage),
+		cmocka_unit_test(test_outage), cmocka_unit_test(test_long_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -191,6 +191,25 @@ static void tell_range(const struct find *f, const struct capacity_answer *a, st
 			   load_text(load, high), find_unit(f->opts->load));
 }
 
+/*
+ * Short levels do not enter the answer, but their bracket is often much narrower than the interval
+ * of a few levels.
+ */
+static void tell_short(const struct find *f, const struct capacity_answer *a, struct buf *out)
+{
+	char low[FMT_F64_BYTES], high[FMT_F64_BYTES];
+
+	if (a->is_precise || !(a->passing > a->low || a->failing < a->high))
+		return;
+	buf_printf(out, "In short levels, which only say where to look, ");
+	if (a->passing > 0)
+		buf_printf(out, "%s %s held%s", load_text(low, a->passing), find_unit(f->opts->load),
+			   isfinite(a->failing) ? " and " : "");
+	if (isfinite(a->failing))
+		buf_printf(out, "%s did not", load_text(high, a->failing));
+	buf_add_text(out, ".\n");
+}
+
 /* Levels that the search could not but use, although their own verdict doubts them. */
 static void tell_doubts(const struct find *f, const struct capacity_answer *a, struct buf *out)
 {
@@ -293,17 +312,21 @@ void find_tell_answer(const struct find *f, struct buf *out)
 	struct capacity_answer a = capacity_answer(f->search);
 	char load[FMT_F64_BYTES], low[FMT_F64_BYTES], high[FMT_F64_BYTES];
 	const char *unit = find_unit(f->opts->load);
-	bool is_rate = f->opts->load == CAPACITY_RATE;
+	const char *option = f->opts->load == CAPACITY_RATE ? "--request-rate" : "--max-concurrency";
 
 	if (a.has_interval) {
 		buf_printf(out, "Capacity: %s %s, 95 %% interval [%s, %s] (+-%.1f %%).\n",
 			   load_text(load, a.load), unit, load_text(low, a.low),
 			   load_text(high, a.high), 100 * a.half_width);
 		tell_range(f, &a, out);
+		tell_short(f, &a, out);
 		tell_crossing(f, &a, out);
-		buf_printf(out, "Safe to configure: %s %s, the lower end (%s %s).\n",
-			   load_text(load, a.safe), unit, is_rate ? "--request-rate" :
-			   "--max-concurrency", load);
+		if (isnan(a.safe))
+			buf_printf(out, "Safe to configure: no load, because none that was measured held; "
+				   "find out why, with one run at a low %s.\n", option);
+		else
+			buf_printf(out, "Safe to configure: %s %s, the lower end (%s %s).\n",
+				   load_text(load, a.safe), unit, option, load);
 	} else {
 		tell_none(f, &a, out);
 	}

@@ -169,7 +169,7 @@ static int named(const struct json_value *file, struct arena *a, struct params *
 		*name = (struct json_value){ .kind = JSON_STRING, .text = file->key[i] };
 		item[i] = *params_or(&head, &file->item[i], a);
 	}
-	*out = (struct params){ item, file->count };
+	*out = (struct params){ item, file->count, NULL };
 	return 0;
 }
 
@@ -213,7 +213,7 @@ int params_parse(struct str text, struct arena *a, struct params *out, struct er
 		if (named(file, a, out, e) < 0)
 			return -1;
 	} else if (file->kind == JSON_ARRAY) {
-		*out = (struct params){ file->item, file->count };
+		*out = (struct params){ file->item, file->count, NULL };
 	} else {
 		return err_set(e, ERR_RUN, "The parameter sweep should be a list of dictionaries, "
 			       "but found type: <class '%s'>", python_type(file));
@@ -249,6 +249,16 @@ int params_load(const char *value, struct buf *out, struct err *e)
 	return 0;
 }
 
+/* Python's reader, and so upstream, uses the last value without a word. */
+static const char *find_twice(struct str text, struct arena *a)
+{
+	struct json_value *v;
+	struct err e = { 0 };
+
+	return json_parse_strict(a, text, &v, &e) < 0 && strstr(e.text, "one key twice") ?
+	       arena_printf(a, "%s", e.text) : NULL;
+}
+
 int params_read(const char *path, struct arena *a, struct params *out, struct err *e)
 {
 	struct buf text = { 0 };
@@ -258,7 +268,7 @@ int params_read(const char *path, struct arena *a, struct params *out, struct er
 		struct json_value *empty = arena_alloc(a, sizeof(*empty));
 
 		empty->kind = JSON_OBJECT;
-		*out = (struct params){ empty, 1 };
+		*out = (struct params){ empty, 1, NULL };
 		return 0;
 	}
 	rc = params_load(path, &text, e);
@@ -266,6 +276,8 @@ int params_read(const char *path, struct arena *a, struct params *out, struct er
 		rc = params_parse(buf_str(&text), a, out, e);
 		if (rc < 0)
 			err_wrap(e, "%.100s", path);
+		else
+			out->twice = find_twice(buf_str(&text), a);
 	}
 	buf_release(&text);
 	return rc;

@@ -25,6 +25,7 @@
 struct params {
 	const struct json_value *item; /* objects */
 	size_t n;
+	const char *twice; /* by params_read: where an object has one key twice; NULL: nowhere */
 };
 
 /*

@@ -254,6 +254,22 @@ static int split(struct sweep *s, const char *option, const char *text, char ***
 	return server_refuse_shell(*argv, e) < 0 ? err_wrap(e, "%s", option) : 0;
 }
 
+/* Upstream passes the list's text to the command; few commands know what to do with it. */
+static void warn_of_list(struct sweep *s, const char *option, const struct params *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		for (size_t k = 0; k < p->item[i].count; k++) {
+			struct str key = p->item[i].key[k];
+
+			if (p->item[i].item[k].kind != JSON_ARRAY)
+				continue;
+			sweep_warn(s, "%s: the list of '%.*s' is passed as one value; to measure each of "
+				   "its values, write an object for each: [{\"%.*s\": ...}, {\"%.*s\": ...}]",
+				   option, (int)key.n, key.p, (int)key.n, key.p, (int)key.n, key.p);
+			return;
+		}
+}
+
 static int read_params(struct sweep *s, const char *option, const char *path, struct params *out,
 		       struct err *e)
 {
@@ -263,6 +279,9 @@ static int read_params(struct sweep *s, const char *option, const char *path, st
 	}
 	if (out->n == 0)
 		return err_set(e, ERR_USAGE, "%s: %.100s holds no combination", option, path);
+	if (out->twice)
+		sweep_warn(s, "%s: %.100s: %s; only the last value is used", option, path, out->twice);
+	warn_of_list(s, option, out);
 	return 0;
 }
 

@@ -198,17 +198,23 @@ static int run_all(struct sweep *s, struct err *e)
 
 /* ---- the table ---- */
 
-/* Whether a parameter differs between records. */
-static bool varies(const struct sweep *s, struct str key)
+static bool differ(const struct json_value *x, const struct json_value *y)
 {
-	const struct json_value *first = frame_value(s->records.v[0], key);
+	return (x == NULL) != (y == NULL) || (x && !params_equal(x, y));
+}
 
-	for (size_t i = 1; i < s->records.n; i++) {
-		const struct json_value *v = frame_value(s->records.v[i], key);
-
-		if ((v == NULL) != (first == NULL) || (v && !params_equal(v, first)))
+/*
+ * Whether a parameter differs between records, or between combinations, of which perhaps only one
+ * has a record.
+ */
+static bool varies(const struct sweep *s, const struct params *p, struct str key)
+{
+	for (size_t i = 1; i < s->records.n; i++)
+		if (differ(frame_value(s->records.v[i], key), frame_value(s->records.v[0], key)))
 			return true;
-	}
+	for (size_t i = 1; i < p->n; i++)
+		if (differ(frame_value(&p->item[i], key), frame_value(&p->item[0], key)))
+			return true;
 	return false;
 }
 
@@ -221,7 +227,7 @@ static void add_varying(const struct sweep *s, const struct params *p, struct fr
 
 			for (size_t j = 0; j < out->n; j++)
 				is_known |= str_eq(out->name[j], key);
-			if (!is_known && out->n < SHOWN_PARAMS_MAX && varies(s, key))
+			if (!is_known && out->n < SHOWN_PARAMS_MAX && varies(s, p, key))
 				out->name[out->n++] = key;
 		}
 }

@@ -563,6 +563,21 @@ static bool judge_held(struct trust *t, const struct metrics *m, bool is_queue_h
 	return true;
 }
 
+/* Of a short run at a rate the end, in which nothing arrives, is a large part. */
+static void judge_end(struct trust *t, const struct metrics *m)
+{
+	const struct metrics_schedule *s = &m->client.schedule;
+	double end = m->duration_s - s->sent_span_s;
+
+	if (m->client.queue.is_known && s->n && !m->sessions.n &&
+	    end > TRUST_END_NOTE * m->duration_s)
+		doubt(t, TRUST_VALID, "long_end",
+		      "Requests were sent for %.1f s of the %.1f s, and the last answers took the rest. "
+		      "Throughput is of all that time, so it is below the rate of the requests even where "
+		      "the server keeps up. Give the run more time (--num-prompts, --duration).",
+		      s->sent_span_s, m->duration_s);
+}
+
 /* An open loop's server that answers fewer requests than arrive. */
 static void judge_queue(struct trust *t, const struct metrics *m)
 {
@@ -595,6 +610,8 @@ static void judge_queue(struct trust *t, const struct metrics *m)
 		      "the first third of the run to %.1f in the last: the queue was still growing, and "
 		      "a longer run would be slower.",
 		      q->waiting_first, q->waiting_last);
+	else
+		judge_end(t, m);
 }
 
 /* Cached share of the prompt tokens: by usage, else by /metrics. 0 if neither reports it. */

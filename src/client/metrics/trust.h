@@ -67,6 +67,7 @@
 #define TRUST_SLOTS_ENOUGH 10        /* requests for each slot, recommended */
 #define TRUST_HELD_SHARE 0.10        /* of mean TTFT, mean E2EL: the wait in the client */
 #define TRUST_NOT_CARRIED 0.05       /* share of arrivals without an answer: the queue grows */
+#define TRUST_END_NOTE 0.20          /* share of an open loop's duration after its last request */
 #define TRUST_QUEUE_GROWTH 1.5       /* median TTFT of the last third over the first */
 #define TRUST_QUEUE_P 0.001          /* of the test whether both thirds are alike */
 #define TRUST_ANSWERS_SHARE 0.01     /* of the answers: role first, or not as long as asked for */

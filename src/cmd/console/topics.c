@@ -563,6 +563,11 @@ static const struct topic {
 	  "Looking up the server's name took more than 500 ms. It happens before the clock starts and "
 	  "is in no number.",
 	  "Write the server's address in `--base-url`.", "getent hosts NAME" },
+	{ REASONS, "long_end",
+	  "The last answers took a large part of a run at a rate, in which no request was sent: "
+	  "throughput is below the rate even where the server keeps up.",
+	  "Let the run last many times as long as an answer.",
+	  "profllm bench serve ... --request-rate 5 --duration 600" },
 	{ REASONS, "few_requests",
 	  "There are too few requests for the highest percentile: another run would give another "
 	  "value.",

@@ -500,7 +500,7 @@ static void say_reason(const char *reason)
 
 /* The table of a suite, its CSV, and what to do next. */
 static void say_table(const struct suite *s, const struct suite_tally *t,
-		      const struct suite_against *against)
+		      const struct suite_against *against, bool is_written)
 {
 	char *path = suite_csv_path(s);
 	struct suite_table table;
@@ -508,17 +508,22 @@ static void say_table(const struct suite *s, const struct suite_tally *t,
 
 	suite_table(s, t, against, &table);
 	cli_out(buf_str(&table.text));
-	printf("Document: %s\nLogs and records: %s\n", s->output, s->folder);
+	if (is_written)
+		printf("Document: %s\nLogs and records: %s\n", s->output, s->folder);
+	else
+		printf("Each experiment's document, logs and records: %s\n", s->folder);
 	if (path && file_write_atomic(path, buf_str(&table.csv), &e) == 0)
 		printf("Table: %s\n", path);
 	else if (path)
 		cli_warn(e.text);
-	cli_out(buf_str(&table.next));
+	if (is_written)
+		cli_out(buf_str(&table.next));
 	suite_table_release(&table);
 	free(path);
 }
 
-static void say_end(struct command_run *c, const struct suite_tally *t)
+/* is_written: the document is; it is not when the disk is full, say. */
+static void say_end(struct command_run *c, const struct suite_tally *t, bool is_written)
 {
 	const struct suite *s = &c->suite;
 	struct suite_against against = { 0 };
@@ -538,7 +543,7 @@ static void say_end(struct command_run *c, const struct suite_tally *t)
 			printf(", %zu kept", t->kept);
 		printf(t->left ? ", %zu not run\n" : "\n", t->left);
 	}
-	if (!t->is_interrupted)
+	if (!t->is_interrupted && is_written)
 		run_earlier(c, &against);
 	if (s->is_single) {
 		cli_out(against.text);
@@ -546,7 +551,7 @@ static void say_end(struct command_run *c, const struct suite_tally *t)
 		if (!o || o->status != OUTCOME_FAILED)
 			printf("Next: profllm bench compare EARLIER.json %s\n", s->output);
 	} else {
-		say_table(s, t, &against);
+		say_table(s, t, &against, is_written);
 	}
 	fflush(stdout);
 }
@@ -668,9 +673,12 @@ static int run(struct command_run *c, struct err *e)
 	if (has_run) {
 		run_talk_clear(&c->talk);
 		if (!c->o.member)
-			say_end(c, &tally);
+			say_end(c, &tally, true);
 		status = status_of(c, &tally, e);
 		status = c->o.member ? status : with_gate(c, &gates, status, e);
+	} else if (!c->o.member && !c->suite.is_single && tally.completed + tally.partial) {
+		run_talk_clear(&c->talk);
+		say_end(c, &tally, false);
 	}
 	run_talk_clear(&c->talk);
 	/*

@@ -71,7 +71,7 @@ static void keep_result(struct run *r, const struct find *f)
 	json_member_text(&w, "model_id", f->model);
 	json_member_f64(&w, name, a.has_interval ? a.load : NAN);
 	snprintf(key, sizeof(key), "%s_low", name);
-	json_member_f64(&w, key, a.has_interval ? a.low : NAN);
+	json_member_f64(&w, key, a.has_interval ? a.safe : NAN);
 	snprintf(key, sizeof(key), "%s_high", name);
 	json_member_f64(&w, key, a.has_interval ? a.high : NAN);
 	json_member_object(&w, "capacity");

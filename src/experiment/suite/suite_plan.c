@@ -626,27 +626,33 @@ static void find_params(struct params *p)
 
 /* ---- lines ---- */
 
+static void put_members(struct json_writer *w, const struct json_value *from, bool has_objects)
+{
+	for (size_t i = 0; from && i < from->count; i++) {
+		const struct json_value *v = &from->item[i];
+
+		if (v->kind == JSON_ARRAY || (v->kind == JSON_OBJECT && !has_objects))
+			continue;
+		json_key_str(w, from->key[i]);
+		json_put_value(w, v);
+	}
+}
+
 /* Only what the tables and sentences need of a document, as documents may be large. */
 static const struct json_value *reduced(const struct json_value *row, struct arena *a)
 {
 	struct buf text = { 0 };
 	struct json_writer w = json_writer(&text);
-	const struct json_value *ours = json_get(row, "profllm");
 	struct json_value *out = NULL;
 	struct err ignored;
 
 	json_begin_object(&w);
-	for (size_t i = 0; i < row->count; i++)
-		if (row->item[i].kind != JSON_ARRAY && row->item[i].kind != JSON_OBJECT) {
-			json_key_str(&w, row->key[i]);
-			json_put_value(&w, &row->item[i]);
-		}
+	put_members(&w, row, false);
 	json_member_object(&w, "profllm");
-	for (size_t i = 0; ours && i < ours->count; i++)
-		if (ours->item[i].kind != JSON_ARRAY) {
-			json_key_str(&w, ours->key[i]);
-			json_put_value(&w, &ours->item[i]);
-		}
+	put_members(&w, json_get(row, "profllm"), true);
+	json_end_object(&w);
+	json_member_object(&w, "capacity");
+	put_members(&w, json_get(row, "capacity"), false);
 	json_end_object(&w);
 	json_end_object(&w);
 	if (json_parse(a, buf_str(&text), &out, &ignored) < 0)

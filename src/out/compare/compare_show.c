@@ -114,8 +114,10 @@ static const char *need_text(const struct matched_row *row, struct arena *a)
 {
 	const struct matched_need *n = &row->need;
 
-	if (row->verdict != MATCHED_NOT_ENOUGH || (!n->sessions && !n->clusters))
+	if (row->why != MATCHED_WHY_DESIGN && row->why != MATCHED_WHY_WIDE)
 		return "";
+	if (!n->sessions && !n->clusters)
+		return "over 1,000 sessions"; /* MATCHED_SESSIONS_MAX */
 	return n->sessions ? arena_printf(a, "%s%zu sessions", n->from == MATCHED_FROM_RUNS ?
 					  "at least " : "about ", n->sessions) :
 		arena_printf(a, "%zu configurations", n->clusters);

@@ -44,6 +44,27 @@ static const char *number_text(double v, int digits, struct arena *a)
 			  : arena_printf(a, "%.*f", digits, v);
 }
 
+/* A search for the largest load has no verdict, but an interval, and levels that have verdicts. */
+static void add_search(const struct json_value *record, struct buf *out)
+{
+	const struct json_value *capacity = frame_value(record, STR("capacity"));
+	double width = json_real(json_get(capacity, "half_width"), NAN);
+	long long doubtful = (long long)json_int(json_get(capacity, "levels_degraded"), 0);
+
+	if (isnan(width))
+		return;
+	if (json_bool(json_get(capacity, "is_precise"), false))
+		buf_add_text(out, "precise");
+	else if (width <= json_real(json_get(capacity, "precision"), 0))
+		buf_add_text(out, "too few levels");
+	else
+		buf_printf(out, "+-%.0f %%, not precise", 100 * width);
+	if (isnan(json_real(json_get(capacity, "safe"), NAN)))
+		buf_add_text(out, ", no measured load held");
+	if (doubtful)
+		buf_printf(out, ", %lld level%s DEGRADED", doubtful, doubtful == 1 ? "" : "s");
+}
+
 static void add_verdict(const struct points_line *line, struct arena *a, struct grid *out)
 {
 	struct buf text = { 0 };
@@ -52,6 +73,8 @@ static void add_verdict(const struct points_line *line, struct arena *a, struct 
 		result_verdict_text(line->record, &text);
 	else
 		buf_add_text(&text, line->state ? line->state : "");
+	if (line->record && !text.len)
+		add_search(line->record, &text);
 	grid_add(out, arena_take(a, &text).p);
 }
 

@@ -557,6 +557,14 @@ static void correctness(const struct metrics_correctness *c, struct buf *out)
 	line_text(out, "Constrained answers correct (%):", text.data);
 	if (c->free_scored)
 		line_share(out, "Unconstrained answers correct (%):", c->free_correct, c->free_scored);
+	/* The line correct_rate(%) at the very end has this number, too. */
+	if (c->upstream_scored && (uint64_t)c->upstream_correct * c->constrained_scored !=
+				  (uint64_t)c->constrained_correct * c->upstream_scored) {
+		buf_reset(&text);
+		buf_printf(&text, "%.2f (of all %u requests; any JSON is correct)",
+			   100.0 * c->upstream_correct / c->upstream_scored, c->upstream_scored);
+		line_text(out, "correct_rate(%) by vLLM's rule:", text.data);
+	}
 	buf_release(&text);
 }
 

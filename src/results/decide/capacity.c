@@ -45,6 +45,7 @@
 #define OFFSET_MAX 0.25
 #define OFFSET_MAX_MEANS 0.06  /* their errors are small, and their curves bend */
 #define SLOPE_FIRST 8.0
+#define FREE_LEVELS 4          /* levels from which a curve alone says where to measure */
 /* When it is enough. */
 #define PRECISE_FITS 2
 
@@ -176,6 +177,27 @@ static void ask_short(struct capacity_search *s, double load, bool is_full)
 		s->step.hold_s = fmin(s->step.hold_s, s->o.budget_s - s->spent_s);
 }
 
+/*
+ * The curve through the first levels may cross anywhere, while short levels have bracketed the
+ * crossing. A measuring level that contradicts an end of the bracket removes that end.
+ */
+static double in_bracket(const struct capacity_search *s, double load)
+{
+	double low = s->low, high = s->high;
+
+	if (s->measured >= FREE_LEVELS)
+		return load;
+	for (size_t i = s->first; i < s->points; i++) {
+		const struct capacity_point *p = &s->point[i];
+
+		if (p->load <= low && !p->has_passed)
+			low = 0;
+		if (p->load >= high && p->has_passed)
+			high = INFINITY;
+	}
+	return fmax(low, fmin(high, load));
+}
+
 static void ask_long(struct capacity_search *s)
 {
 	bool is_below = s->measured % 2 == 0;
@@ -184,12 +206,13 @@ static void ask_long(struct capacity_search *s)
 			  s->o.limit[s->binding].is_mean;
 	double most = is_of_mean ? OFFSET_MAX_MEANS : OFFSET_MAX;
 
-	load = exp(s->middle + fmax(-most, fmin(most, offset)));
+	load = in_bracket(s, exp(s->middle + fmax(-most, fmin(most, offset))));
 	if (is_whole(s)) {
 		/* A load that is neither sure to hold nor sure to break, if there is one. */
 		struct whole_loads w = capacity_whole_loads(s);
 
 		load = fmax(1, is_below ? floor(load) : ceil(load));
+		load = in_bracket(s, load);
 		if (w.holds + 1 < w.breaks)
 			load = fmax(w.holds + 1, fmin(w.breaks - 1, load));
 	}

@@ -303,7 +303,7 @@ struct capacity_answer {
 	bool has_interval;        /* load, low, high, binding, slope, slow_factor are valid */
 	double load, low, high;   /* where the limit is crossed in an endless run; 95 % interval */
 	double half_width;        /* (high - low) / 2 as a share of load */
-	double safe;              /* for configuration: low; whole for a concurrency */
+	double safe;              /* for configuration: low; NAN: no measured load held */
 	bool is_precise;
 	size_t binding;           /* limits: failed requests; limits + 1: saturation */
 	double slope;             /* of ln(slow odds) over ln(load); of a mean: of ln(value) */

@@ -343,6 +343,8 @@ double fit_at(const struct fit *f, const struct fit_opts *o, double x)
 #define PRECISE_LEVELS 8
 #define FORECAST_LEVELS 20
 #define FORECAST_WASTE 1.2     /* many levels are not close to the crossing */
+#define FORECAST_WEIGHT 8.0    /* levels that what is usual counts for */
+#define FORECAST_PHI 6.0       /* usual dispersion */
 #define MORE_LOAD 1.05
 #define SURELY 3.0             /* standard deviations */
 
@@ -704,36 +706,68 @@ static double phi_short(const struct capacity_search *s, size_t j)
 	return sum / w;
 }
 
+/* What n levels say, at first mostly what levels of most servers say. */
+static double settled(double now, double n, double usual)
+{
+	return exp((n * log(now) + FORECAST_WEIGHT * log(usual)) / (n + FORECAST_WEIGHT));
+}
+
 /*
- * The remaining cost of the requested precision: in proportion to the square of the width, or
- * before there is one by the delta method, n = phi / (share (slope se)^2).
+ * Requests for the precision: n = phi / (share (slope se)^2). The width itself says little before
+ * there are many levels: it includes the doubt about the slope, which further levels remove.
  */
+static double requests_of_share(const struct capacity_search *s, double phi, double share,
+				double slope)
+{
+	double wide = FIT_WIDEN * student_quantile(0.975, FORECAST_LEVELS - 2);
+	double se = slope * s->o.precision / wide;
+
+	return FORECAST_WASTE * phi / (share * se * se);
+}
+
+/* The same before there is an interval. */
+static double requests_at_first(const struct capacity_search *s)
+{
+	double phi = 0, share = 1;
+
+	for (size_t j = 0; j < s->o.limits; j++)
+		if (!s->o.limit[j].is_mean) {
+			phi = fmax(phi, phi_short(s, j));
+			share = fmin(share, 1 - s->o.limit[j].quantile);
+		}
+	return requests_of_share(s, phi, share, s->slope);
+}
+
+/* The remaining cost of the requested precision. */
 static void forecast(const struct capacity_search *s, struct capacity_answer *a)
 {
-	double used = 0, needed, rate, phi = 0, share = 1;
+	double used = 0, needed, rate = capacity_rate_of(s, exp(s->middle)), n;
+	const struct fit *f = &s->fit[a->has_interval ? s->binding : 0];
+	struct fit_opts o = fit_opts_of(s, a->has_interval ? s->binding : 0);
 
 	a->requests_more = a->seconds_more = NAN;
 	if (!s->points || s->is_bracketing || s->end == CAPACITY_PRECISE)
 		return;
-	rate = capacity_rate_of(s, exp(s->middle));
 	for (size_t i = s->first; i < s->points; i++)
 		used += (double)s->point[i].attempted;
-	if (a->has_interval) {
-		double ratio = a->half_width / s->o.precision;
-		double least = used * PRECISE_LEVELS / fmax(1, (double)a->levels_near);
-
-		needed = fmax(used * ratio * ratio, least);
+	n = fmax(1, (double)a->levels_near);
+	if (!a->has_interval) {
+		needed = fmax(requests_at_first(s),
+			      PRECISE_LEVELS * rate * capacity_hold_of(s, exp(s->middle)));
 	} else {
-		double wide = FIT_WIDEN * student_quantile(0.975, FORECAST_LEVELS - 2);
-		double se = s->slope * s->o.precision / wide;
+		double ratio = a->half_width / s->o.precision;
+		double then = student_quantile(0.975, FORECAST_LEVELS - 2);
 
-		for (size_t j = 0; j < s->o.limits; j++)
-			if (!s->o.limit[j].is_mean) {
-				phi = fmax(phi, phi_short(s, j));
-				share = fmin(share, 1 - s->o.limit[j].quantile);
-			}
-		needed = FORECAST_WASTE * phi / (share * se * se);
-		needed = fmax(needed, PRECISE_LEVELS * rate * capacity_hold_of(s, exp(s->middle)));
+		/* Of few levels the interval is wider by Student's t, which further ones lower. */
+		needed = then / student_quantile(0.975, fmax(LEVELS_DF_MIN, n - 2));
+		needed = used * pow(ratio * fmin(1, needed), 2);
+		if (ratio > 1 && !o.is_mean && s->binding < capacity_limits(s))
+			needed = fmin(needed, requests_of_share(
+				s, settled(f->phi, n, FORECAST_PHI), o.share,
+				settled(f->slope, n, FIT_SLOPE_COUNTS)));
+		needed = fmax(needed, used * fmax(ratio, PRECISE_LEVELS / n));
+		/* It ends with a level that confirms the precision. */
+		needed = fmax(needed, used + rate * capacity_hold_of(s, exp(s->middle)));
 	}
 	a->requests_more = ceil(fmax(0, needed - used));
 	a->seconds_more = a->requests_more / rate;
@@ -760,6 +794,15 @@ static size_t binding_of(const struct capacity_search *s)
 		broken += all->slow > share * all->n;
 	}
 	return broken ? failed : s->binding;
+}
+
+/* Every load that was measured is above this one and did not hold. */
+static bool is_below_all(const struct capacity_search *s, double load)
+{
+	for (size_t i = 0; i < s->points; i++)
+		if (s->point[i].load <= load)
+			return false;
+	return !s->is_low;
 }
 
 struct capacity_answer capacity_answer(const struct capacity_search *s)
@@ -792,7 +835,7 @@ struct capacity_answer capacity_answer(const struct capacity_search *s)
 			make_whole(s, &a);
 			a.half_width = (a.high - a.low) / (2 * fmax(1, a.load));
 		}
-		a.safe = a.low;
+		a.safe = is_below_all(s, a.load) ? NAN : a.low;
 	}
 	forecast(s, &a);
 	return a;
