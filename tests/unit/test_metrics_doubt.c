@@ -523,7 +523,8 @@ static void test_long_end(void **state)
 		m.block[BLOCK_E2EL].mean_ms = m.block[BLOCK_E2EL].median_ms = 1000;
 		m.client.n_usage = 1000;
 		m.sessions.n = row[i].sessions;
-		m.client.schedule = (struct metrics_schedule){ .n = 1000, .sent_span_s = row[i].sent_s };
+		m.client.schedule = (struct metrics_schedule){ .n = 1000,
+							       .sent_span_s = row[i].sent_s };
 		m.client.queue = (struct metrics_queue){
 			.is_known = true, .arrived = 1000, .answered = row[i].answered,
 			.in_flight_after = 1000 - row[i].answered };

@@ -564,8 +564,8 @@ static const struct topic {
 	  "is in no number.",
 	  "Write the server's address in `--base-url`.", "getent hosts NAME" },
 	{ REASONS, "long_end",
-	  "The last answers took a large part of a run at a rate, in which no request was sent: "
-	  "throughput is below the rate even where the server keeps up.",
+	  "In a run at a rate the answers to the last requests took a large part of the time. Nothing "
+	  "arrived in it, so throughput is below the rate even where the server keeps up.",
 	  "Let the run last many times as long as an answer.",
 	  "profllm bench serve ... --request-rate 5 --duration 600" },
 	{ REASONS, "few_requests",
