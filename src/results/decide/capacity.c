@@ -178,8 +178,10 @@ static void ask_short(struct capacity_search *s, double load, bool is_full)
 }
 
 /*
- * The curve through the first levels may cross anywhere, while short levels have bracketed the
- * crossing. A measuring level that contradicts an end of the bracket removes that end.
+ * For concurrencies, which may break at a step: the curve through the first levels may cross
+ * anywhere, while short levels have bracketed the crossing. A measuring level that contradicts an
+ * end of the bracket removes that end. (Rates are better off with levels further apart: of 80
+ * engines in bench/capacity the error at the 90th percentile was 10.8 % without this, 20.6 % with.)
  */
 static double in_bracket(const struct capacity_search *s, double load)
 {
@@ -206,7 +208,7 @@ static void ask_long(struct capacity_search *s)
 			  s->o.limit[s->binding].is_mean;
 	double most = is_of_mean ? OFFSET_MAX_MEANS : OFFSET_MAX;
 
-	load = in_bracket(s, exp(s->middle + fmax(-most, fmin(most, offset))));
+	load = exp(s->middle + fmax(-most, fmin(most, offset)));
 	if (is_whole(s)) {
 		/* A load that is neither sure to hold nor sure to break, if there is one. */
 		struct whole_loads w = capacity_whole_loads(s);
