@@ -6,6 +6,7 @@
 # $FAKE_SSH is a folder; `calls` in it gets a line for each call.
 use strict;
 use warnings;
+use IO::Handle;
 use POSIX qw(WNOHANG setsid);
 use Time::HiRes qw(sleep);
 
@@ -30,17 +31,25 @@ if ($host !~ /^lost/) {
 	exec 'sh', '-c', $command or exit 127;
 }
 
-# As sshd does: the command's input ends, and the client ends at once.
+# As sshd does: the command's input ends, the client ends at once, and what the command says then is lost.
 pipe my $read, my $write or die "pipe: $!\n";
+pipe my $said, my $say or die "pipe: $!\n";
 my $pid = fork;
 if (!$pid) {
 	setsid();
 	close $write;
+	close $said;
 	open STDIN, '<&', $read;
 	open STDOUT, '>', '/dev/null';
+	open STDERR, '>&', $say;
 	exec 'sh', '-c', $command;
 }
 close $read;
-sleep 0.02 until -e "$ENV{FAKE_SSH}/lose" || waitpid($pid, WNOHANG) == $pid;
+close $say;
+$said->blocking(0);
+until (-e "$ENV{FAKE_SSH}/lose" || waitpid($pid, WNOHANG) == $pid) {
+	syswrite STDERR, $_ while sysread $said, $_, 4096;
+	sleep 0.02;
+}
 print STDERR "client_loop: send disconnect: Broken pipe\n";
 exit 255;
