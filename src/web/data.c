@@ -118,7 +118,7 @@ static void put_status(struct badges *b, const struct row *r)
 static void put_requests(struct badges *b, const struct row *r)
 {
 	struct value completed = cell_of(r, "completed"), failed = cell_of(r, "failed");
-	struct value prompts = cell_of(r, "benchmark.num_prompts");
+	struct value prompts = cell_of(r, "benchmark.num_prompts"), mode = cell_of(r, "mode");
 	double all;
 
 	if (failed.kind == VALUE_NUMBER && failed.number > 0) {
@@ -133,7 +133,7 @@ static void put_requests(struct badges *b, const struct row *r)
 		    completed.number, prompts.number);
 	}
 	if (completed.kind == VALUE_NUMBER && completed.number > 0 &&
-	    completed.number < BADGE_REQUESTS_MIN)
+	    completed.number < BADGE_REQUESTS_MIN && !value_is_text(mode, "throughput"))
 		put(b, "warn", "few_requests", "Only %.0f request%s completed: tail percentiles depend on "
 		    "single requests.", completed.number, completed.number > 1 ? "s" : "");
 }

@@ -60,6 +60,10 @@ static const struct {
 	  "bad:status warn:profiled" },
 	{ "{\"server.model\": \"m\", \"environment.x\": 1, \"completed\": 99, \"failed\": 1}", "{}", 0,
 	  "warn:failed warn:few_requests" },
+	{ "{\"server.model\": \"m\", \"environment.x\": 1, \"completed\": 99, \"failed\": 0, "
+	  "\"mode\": \"latency\"}", "{}", 0, "warn:few_requests" },
+	{ "{\"server.model\": \"m\", \"environment.x\": 1, \"completed\": 99, \"failed\": 0, "
+	  "\"mode\": \"throughput\"}", "{}", 0, "good:fine" },
 	{ "{\"server.model\": \"m\", \"environment.x\": 1, \"completed\": 100, \"failed\": 6}", "{}", 0,
 	  "bad:failed" },
 	{ "{\"server.model\": \"m\", \"environment.x\": 1, \"failed\": 6}", "{}", 0, "bad:failed" },
