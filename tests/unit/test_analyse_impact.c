@@ -202,6 +202,26 @@ static void many_columns(void **state)
 	rig_end(&r);
 }
 
+/* Runs of which nothing but tags is known are one configuration. */
+static void tags_alone(void **state)
+{
+	const struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 20; i++) {
+		rig_text(&r, "tags.build", i % 2 ? "b" : "a");
+		rig_number(&r, "output_throughput", (i % 2 ? 130 : 100) + i % 5);
+		rig_run(&r, 0);
+	}
+	v = rig_ask(&r, analyse_impact, "{\"metric\": \"output_throughput\"}");
+	rig_same(v, "parameters/0/column", "tags.build");
+	assert_true(rig_real(v, "parameters/0/share") > 0.9);
+	assert_int_equal(rig_count(v, "matched"), 0); /* one pair */
+	rig_end(&r);
+}
+
 /* Batches are larger at 4 and at 8: the step to 4 changes two things and that to 8 one. */
 static void changes_with(void **state)
 {
@@ -888,6 +908,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plan), cmocka_unit_test(ranges), cmocka_unit_test(many_columns),
+		cmocka_unit_test(tags_alone),
 		cmocka_unit_test(changes_with), cmocka_unit_test(names_of_users),
 		cmocka_unit_test(only_valid),
 		cmocka_unit_test(impact_corners),

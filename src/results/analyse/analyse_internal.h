@@ -108,7 +108,7 @@ struct rows {
 	struct verdicts verdicts; /* which metrics a row counts for */
 };
 
-/* Selects the runs of the body's "filter". */
+/* Selects the runs of the body's "filter"; without columns only their ids and verdicts. */
 int parts_select(const struct analyse_request *r, const struct str *column, size_t n_columns,
 		 struct rows *out, struct err *e);
 /* Selects the runs of another filter. */
