@@ -282,7 +282,7 @@ static int check_one_run(const struct opt_list *files, const struct loaded *one,
 
 		if (first && model && strcmp(first, model) != 0)
 			return err_set(e, ERR_USAGE, "%s measured the model %s and %s the model %s, so they "
-				       "are no hosts of one run; score each by itself", files->v[0],
+				       "are not hosts of one run; score each by itself", files->v[0],
 				       first, files->v[i], model);
 		for (size_t k = 0; k < i; k++)
 			if (is_same_process(&one[k].info, &one[i].info))
@@ -294,7 +294,7 @@ static int check_one_run(const struct opt_list *files, const struct loaded *one,
 		size_t before = ended_before(one, files->n, i);
 
 		if (before < files->n)
-			return err_set(e, ERR_USAGE, "%s ended %.3g s before %s began, so they are no hosts "
+			return err_set(e, ERR_USAGE, "%s ended %.3g s before %s began, so they are not hosts "
 				       "of one run, or their clocks disagree; score each by itself, "
 				       "and compare the results with bench compare", files->v[before],
 				       (double)(one[i].record.start_ns -
