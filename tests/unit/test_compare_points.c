@@ -160,7 +160,7 @@ static void edges_are_said(void **state)
 				.record = row[i].record[k] ? record(row[i].record[k], &a) : NULL };
 		rest = strchr(said(&table, &a, &out), '\n') + 1;
 		assert_memory_equal(rest, row[i].says, strlen(row[i].says));
-		assert_true(*row[i].says || !strstr(rest, "rises"));
+		assert_int_equal(strstr(rest, "rises") != NULL, strstr(row[i].says, "rises") != NULL);
 	}
 	buf_release(&out);
 	arena_release(&a);
@@ -268,7 +268,7 @@ static void searches(void **state)
 		points_grid(&table, 2, &a, &grid);
 		grid_csv(&grid, &out);
 		assert_non_null(strstr(out.data, "x,Verdict\na,"));
-		assert_non_null(strstr(out.data, row[i].says));
+		assert_non_null(strstr(out.data, *row[i].says ? row[i].says : "\na,\n"));
 		buf_release(&out);
 	}
 	arena_release(&a);
